@@ -110,8 +110,10 @@ ok
 
 step "the manual pages and completions are read"
 man --warnings cohortd >/dev/null 2>man.log; man --warnings cohort-bench >/dev/null 2>>man.log
+man --warnings cohort-backup >/dev/null 2>>man.log
 same "$(cat man.log)" ""
 man cohortd | grep -q -- '--innodb-buffer-pool-size=N'
+man cohort-backup | grep -q -- '--rate-limit'
 bash -c '. /usr/share/bash-completion/completions/cohortd; COMP_WORDS=(cohortd --innodb-buffer-pool-dump-n); COMP_CWORD=1
   _cohortd 2>/dev/null; test "${COMPREPLY[*]}" = --innodb-buffer-pool-dump-now'
 ok

@@ -21,7 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, TableId, Write};
-use cohort_engine::{CheckpointTask, EngineError, Participant, Redo, checkpoint_file};
+use cohort_engine::{
+    CheckpointTask, EngineError, Participant, PinnedFiles, Redo, SmallFiles, checkpoint_file,
+};
 use cohort_types::Collation;
 use cohort_vfs::SharedFs;
 use parking_lot::Mutex;
@@ -163,6 +165,11 @@ impl Participant for CatalogStore {
     /// Returns 0: DDL is rare and small, so it never makes a checkpoint due.
     fn unflushed_bytes(&self) -> u64 {
         0
+    }
+
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        let path = self.dir.join(FILE);
+        Ok(Box::new(SmallFiles::new(self.fs.clone(), move || Ok(vec![path.clone()]))))
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {

@@ -46,6 +46,7 @@ use cohort_base::{AbortOnUnwind, BinlogPos, CommitSeq, Xid, throttle_pause};
 use cohort_binlog::BinlogWriterStatus;
 use cohort_engine::{CheckpointTask, Participant};
 
+use crate::backup::error::BackupError;
 use crate::binlog::NO_SPACE_FOR_BINLOG;
 use crate::checkpoint_state::Checkpointer;
 use crate::coordinator::Coordinator;
@@ -123,7 +124,9 @@ impl Checkpointer {
         let events = env.binlog.as_ref().map_or(0, |binlog| binlog.files.spilled_bytes());
         let freeable: u64 = env.participants.iter().map(|participant| participant.freeable_bytes()).sum();
         let kept = if self.is_refusing.load(Ordering::Relaxed) { 0 } else { FREEABLE_BYTES_KEPT };
-        let is_much = events + freeable > kept || !env.spilled.lock().is_empty();
+        let pinned = self.spill_kept();
+        let has_spilled = env.spilled.lock().iter().any(|(seq, _)| *seq <= pinned);
+        let is_much = events + freeable > kept || has_spilled;
         is_much && since_ns > FREE_PAUSE.as_nanos() as u64
     }
 
@@ -152,10 +155,7 @@ impl Checkpointer {
     fn watch_space(&self, coordinator: &Coordinator) {
         let env = coordinator.env();
         let options = &coordinator.options;
-        let needed = match options.free_bytes_min {
-            0 => 0,
-            least => least.max(unflushed(coordinator)),
-        };
+        let needed = needed_bytes(coordinator);
         let free = env.world.fs.free_bytes(&options.datadir);
         let why = match (free, env.binlog.as_ref().map(|b| b.files.status())) {
             (Ok(free), _) if free < needed => Some(format!(
@@ -190,7 +190,26 @@ impl Checkpointer {
     /// Makes everything so far durable outside of the log, and frees the log below. A failure other than lack
     /// of space ends the server.
     pub fn checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
-        let done = self.try_checkpoint(coordinator);
+        self.judged(coordinator, self.try_checkpoint(coordinator))
+    }
+
+    /// Runs a checkpoint, and then `pin` before the next one may begin.
+    pub fn checkpoint_and<T>(
+        &self,
+        coordinator: &Coordinator,
+        pin: impl FnOnce(&Checkpoint) -> Result<T, BackupError>,
+    ) -> Result<T, BackupError> {
+        let mut pinned = None;
+        let done = self.try_checkpoint_and(coordinator, |checkpoint| pinned = Some(pin(checkpoint)));
+        self.judged(coordinator, done).map_err(BackupError::Checkpoint)?;
+        pinned.expect("called at the end of a checkpoint")
+    }
+
+    fn judged(
+        &self,
+        coordinator: &Coordinator,
+        done: Result<(), CheckpointError>,
+    ) -> Result<(), CheckpointError> {
         self.ended_ns.store(coordinator.env().world.clock.monotonic_ns(), Ordering::Relaxed);
         if let Err(error) = &done {
             coordinator.stop_if_severe(Severity::of_checkpoint(error), error);
@@ -201,6 +220,14 @@ impl Checkpointer {
     /// Runs a checkpoint like [`Checkpointer::checkpoint`], for a server that is still starting: on failure
     /// the caller refuses to start.
     pub fn try_checkpoint(&self, coordinator: &Coordinator) -> Result<(), CheckpointError> {
+        self.try_checkpoint_and(coordinator, |_| ())
+    }
+
+    fn try_checkpoint_and(
+        &self,
+        coordinator: &Coordinator,
+        then: impl FnOnce(&Checkpoint),
+    ) -> Result<(), CheckpointError> {
         let _running = self.one_at_a_time();
         let sealed = coordinator.pipeline.hold(|last| {
             if coordinator.env().is_gated() && !coordinator.is_published(last) {
@@ -219,7 +246,7 @@ impl Checkpointer {
                 std::thread::sleep(throttle_pause(worked, REST_MAX));
             }
         })?;
-        sealed.write(coordinator, binlog_synced, None)?;
+        then(&sealed.write(coordinator, binlog_synced, None)?);
         log_needed_from(coordinator, binlog_synced)
     }
 
@@ -285,7 +312,7 @@ impl Sealed {
         coordinator: &Coordinator,
         binlog_synced: BinlogPos,
         restart: Option<NonZeroU32>,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<Checkpoint, CheckpointError> {
         let env = coordinator.env();
         let checkpoint = Checkpoint {
             last_seq: self.last_seq,
@@ -304,7 +331,7 @@ impl Sealed {
         coordinator.checkpointer.set_binlog_from(binlog_synced.file);
         coordinator.metrics().checkpoints.fetch_add(1, Ordering::Relaxed);
         remove_spilled(coordinator, self.last_seq);
-        Ok(())
+        Ok(checkpoint)
     }
 }
 
@@ -320,12 +347,21 @@ fn log_needed_from(coordinator: &Coordinator, synced: BinlogPos) -> Result<(), C
     logged.map_err(|_| CheckpointError::Stopped)
 }
 
-/// Removes the spill files that no recovery can need any more (I7).
+/// Removes the spill files that neither a recovery nor a backup can need any more (I7).
 fn remove_spilled(coordinator: &Coordinator, freed: CommitSeq) {
+    let freed = freed.min(coordinator.checkpointer.spill_kept());
     let mut spilled = coordinator.env().spilled.lock();
     for (_, name) in spilled.extract_if(.., |(seq, _)| *seq <= freed) {
         // A file that cannot be removed now is removed at the next start.
         let _ = coordinator.spill.remove(&name);
+    }
+}
+
+/// Returns the free space below which writes are refused.
+pub(crate) fn needed_bytes(coordinator: &Coordinator) -> u64 {
+    match coordinator.options.free_bytes_min {
+        0 => 0,
+        least => least.max(unflushed(coordinator)),
     }
 }
 

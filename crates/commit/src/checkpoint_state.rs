@@ -1,8 +1,12 @@
 //! State of the checkpointer.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use cohort_base::CommitSeq;
 use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::backup::stats::BackupStats;
 
 /// The background part of the coordinator.
 #[derive(Default)]
@@ -24,6 +28,34 @@ pub struct Checkpointer {
     pub failed: Mutex<Option<(u64, String)>>,
     /// When the newest checkpoint ended, with or without success, by the monotonic clock.
     pub ended_ns: AtomicU64,
+    /// CommitSeq after which a backup needs spilled redo.
+    spill_kept: Arc<SpillKept>,
+    pub backups: BackupStats,
+}
+
+/// CommitSeq after which spilled redo is kept; `u64::MAX` if no backup needs any.
+struct SpillKept(AtomicU64);
+
+impl Default for SpillKept {
+    fn default() -> SpillKept {
+        SpillKept(AtomicU64::new(u64::MAX))
+    }
+}
+
+/// A backup's pin of spilled redo.
+pub struct SpillPin(Arc<SpillKept>);
+
+impl SpillPin {
+    /// Gives up the files of transactions up to this one.
+    pub fn advance(&self, copied: CommitSeq) {
+        self.0.0.fetch_max(copied.0, Ordering::SeqCst);
+    }
+}
+
+impl Drop for SpillPin {
+    fn drop(&mut self) {
+        self.0.0.store(u64::MAX, Ordering::SeqCst);
+    }
 }
 
 impl Checkpointer {
@@ -35,6 +67,17 @@ impl Checkpointer {
     /// Records that recovery would begin in this binlog file.
     pub fn set_binlog_from(&self, file: u32) {
         self.binlog_from.store(file, Ordering::Relaxed);
+    }
+
+    /// Keeps the spilled redo of all transactions after this one. One backup at a time calls it.
+    pub fn keep_spilled_after(&self, seq: CommitSeq) -> SpillPin {
+        self.spill_kept.0.store(seq.0, Ordering::SeqCst);
+        SpillPin(Arc::clone(&self.spill_kept))
+    }
+
+    /// Returns the last transaction whose spilled redo no backup needs.
+    pub fn spill_kept(&self) -> CommitSeq {
+        CommitSeq(self.spill_kept.0.load(Ordering::SeqCst))
     }
 
     /// Requests a checkpoint soon.

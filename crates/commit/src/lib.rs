@@ -44,6 +44,7 @@
 //! | `xa_body` | [`XaBody`]: the data that the first phase makes durable |
 //! | `xa_file` | the files of prepared branches, written by checkpoints |
 
+mod backup;
 mod binlog;
 mod binlog_control;
 mod checkpoint;
@@ -87,6 +88,10 @@ mod xa;
 mod xa_body;
 mod xa_file;
 
+pub use backup::{
+    BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, PIECE_BYTES,
+    ReplicaPositions, ServerIdentity,
+};
 pub use commit_env::{CommitEnv, Stopped, Wake};
 pub use convert::{Converted, convert, layout_on_disk, make_logs};
 pub use coordinator::{Coordinator, LogPositions};

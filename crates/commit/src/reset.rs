@@ -132,7 +132,7 @@ impl Coordinator {
         // From here on the reset has happened.
         let done = self.begin_again(binlog, first, state, reservation).and_then(|()| {
             let synced = binlog.files.sync().map_err(CheckpointError::Binlog)?;
-            sealed.write(self, synced.unwrap_or_default(), None)
+            sealed.write(self, synced.unwrap_or_default(), None).map(drop)
         });
         done.map_err(|error| {
             if !matches!(error, CheckpointError::Stopped) {

@@ -30,6 +30,11 @@ impl Coordinator {
         if let Some(files) = self.binlog_files() {
             put("Cohort_binlog_backlog_bytes", files.backlog_bytes() as u64);
         }
+        let backups = self.backups();
+        put("Cohort_backups", get(&backups.completed));
+        put("Cohort_backup_failures", get(&backups.failed));
+        put("Cohort_backup_log_pinned_bytes", get(&backups.log_held));
+        put("Cohort_backup_newest_unixtime", get(&backups.newest_us) / 1_000_000);
         let sizes = metrics.group_size.snapshot();
         put("Cohort_group_size_p50", sizes.percentile(0.5));
         put("Cohort_group_size_p99", sizes.percentile(0.99));

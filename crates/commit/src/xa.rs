@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId, Reservation};
 use cohort_binlog::event::XaXid;
-use cohort_engine::{CheckpointTask, EngineError, Participant, Redo};
+use cohort_engine::{CheckpointTask, EngineError, Participant, PinnedFiles, Redo};
 use cohort_locks::{LockOwner, MetadataKey};
 use cohort_vfs::SharedFs;
 use hashbrown::{Equivalent, HashMap};
@@ -500,6 +500,10 @@ impl Participant for XaBranches {
     /// Returns 0: a prepared branch usually ends soon, so it must never trigger a checkpoint.
     fn unflushed_bytes(&self) -> u64 {
         0
+    }
+
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        Ok(self.file.pin())
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::{Lsn, Write};
-use cohort_engine::{CheckpointTask, EngineError, checkpoint_file};
+use cohort_engine::{CheckpointTask, EngineError, PinnedFiles, SmallFiles, checkpoint_file};
 use cohort_vfs::{OpenMode, SharedFs};
 use parking_lot::Mutex;
 
@@ -122,6 +122,17 @@ impl XaFile {
         bodies: Vec<XaBody>,
     ) -> Box<dyn CheckpointTask> {
         Box::new(WriteFiles { file: Arc::clone(self), lsn, version, bodies })
+    }
+
+    /// Returns the pin of the list and of the files that it names. The list does not change while it is used.
+    pub fn pin(self: &Arc<Self>) -> Box<dyn PinnedFiles> {
+        let file = Arc::clone(self);
+        let paths = move || {
+            // A failed checkpoint may have written files that no list names. They do no harm.
+            let bodies: Vec<PathBuf> = file.state.lock().files.iter().map(|n| file.path_of(*n)).collect();
+            Ok([file.path()].into_iter().chain(bodies).collect())
+        };
+        Box::new(SmallFiles::new(self.fs.clone(), paths))
     }
 
     fn read_list(&self, bodies: &mut Vec<XaBody>) -> Result<Lsn, EngineError> {

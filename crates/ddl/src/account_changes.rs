@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cohort_catalog::{Account, AccountName, Catalog, CatalogChange};
 use cohort_locks::{MetadataKey, MetadataMode};
 use cohort_session::StatementContext;
+use cohort_session::access::ACCOUNT_TABLES;
 use cohort_types::{SqlError, SqlResult};
 
 use super::work::Changes;
@@ -19,8 +20,18 @@ pub(super) struct AccountChanges {
 }
 
 impl AccountChanges {
-    /// Waits for the lock, then reads the accounts.
+    /// Waits for the lock, then reads the accounts. While tables of accounts are replaced, a change would be
+    /// lost with FLUSH PRIVILEGES: error 1105.
     pub(super) fn open(ctx: &mut StatementContext<'_>) -> SqlResult<AccountChanges> {
+        let pending = AccountChanges::open_replaced(ctx)?;
+        match ACCOUNT_TABLES.iter().find(|name| pending.catalog.table("mysql", name).is_some()) {
+            Some(name) => Err(SqlError::accounts_replaced(name)),
+            None => Ok(pending),
+        }
+    }
+
+    /// Does the work of [`AccountChanges::open`], also while tables of accounts are replaced.
+    pub(super) fn open_replaced(ctx: &mut StatementContext<'_>) -> SqlResult<AccountChanges> {
         super::work::lock_definitions(ctx)?;
         ctx.trx.lock_metadata(&MetadataKey::Accounts, MetadataMode::Exclusive)?;
         Ok(AccountChanges { catalog: ctx.db.catalog(), changed: BTreeMap::new() })

@@ -2,7 +2,7 @@
 
 use cohort_catalog::{CatalogChange, Schema, Table, TableName};
 use cohort_locks::MetadataMode;
-use cohort_session::StatementContext;
+use cohort_session::{Replaceable, StatementContext};
 use cohort_sql::ast::{CreateMode, CreateTable, ObjectName, TableOption};
 use cohort_types::{SqlError, SqlResult};
 
@@ -17,11 +17,12 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sq
     check_table_name(&name.table)?;
     let schema = enter_schema(ctx, &name.schema)?;
     refuse_own_model(ctx, create, &name)?;
-    if ctx.db.virtual_tables.find(&name.schema, &name.table).is_some() {
-        return match create.mode {
-            CreateMode::IfNotExists => exists_already(ctx, &name),
-            CreateMode::Create | CreateMode::OrReplace => Err(SqlError::table_exists(&name.table)),
-        };
+    if let Some(found) = ctx.db.virtual_table(&name.schema, &name.table) {
+        match create.mode {
+            CreateMode::IfNotExists => return exists_already(ctx, &name),
+            CreateMode::Create | CreateMode::OrReplace if found.replaceable() != Replaceable::Never => {}
+            CreateMode::Create | CreateMode::OrReplace => return Err(SqlError::table_exists(&name.table)),
+        }
     }
     if schema.views.contains_key(&name.table) {
         return match create.mode {
@@ -155,7 +156,7 @@ pub(super) fn describe(
 /// Returns a copy of another table's description with new ids and without data.
 pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
     let other_schema = schema_of(ctx, other)?;
-    if ctx.db.virtual_tables.find(&other_schema, &other.name).is_some() {
+    if ctx.db.virtual_table(&other_schema, &other.name).is_some() {
         return Err(SqlError::not_supported("CREATE TABLE ... LIKE information_schema"));
     }
     let own = ctx.session.temporary.find(&other_schema, &other.name);

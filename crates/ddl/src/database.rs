@@ -15,6 +15,9 @@ use super::{DdlOutcome, foreign, program, view};
 
 pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) -> SqlResult<DdlOutcome> {
     let name = &create.name;
+    if is_computed(ctx, name, "CREATE DATABASE") {
+        return Ok(DdlOutcome::default());
+    }
     refuse_virtual(ctx, name)?;
     check_identifier(name, SqlError::wrong_database_name)?;
     let collation = charset::of_database(&create.options, server_collation(ctx.session))?;
@@ -42,6 +45,16 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateDatabase) ->
     Ok(DdlOutcome { affected, ..DdlOutcome::default() })
 }
 
+/// Adds a note and returns true for performance_schema. Upgrade programs of MariaDB drop and create it.
+fn is_computed(ctx: &StatementContext<'_>, name: &str, statement: &str) -> bool {
+    let is_it = ctx.db.virtual_tables.virtual_schema(name) == Some("performance_schema");
+    if is_it {
+        let note = SqlError::computed_database(name, statement);
+        ctx.eval.note(note.code, note.message);
+    }
+    is_it
+}
+
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterDatabase) -> SqlResult<DdlOutcome> {
     let current = ctx.session.current_schema.as_deref();
     let name = alter.name.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?.to_owned();
@@ -58,6 +71,9 @@ pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterDatabase) -> Sq
 pub(super) fn drop(ctx: &mut StatementContext<'_>, drop: &DropDatabase) -> SqlResult<DdlOutcome> {
     let name = &drop.name;
     check_length(name)?;
+    if is_computed(ctx, name, "DROP DATABASE") {
+        return Ok(DdlOutcome::default());
+    }
     refuse_virtual(ctx, name)?;
     let schema = lock_schema(ctx, name, MetadataMode::Exclusive)?;
     let mut changes = Changes::default();

@@ -45,7 +45,7 @@ impl Place {
             GrantLevel::Table(name) => {
                 let schema = schema(name.db.as_deref())?;
                 // Names of virtual tables are not case-sensitive.
-                Ok(Place::Table(match session.db.virtual_tables.find(&schema, &name.name) {
+                Ok(Place::Table(match session.db.virtual_table(&schema, &name.name) {
                     Some(found) => TableName { schema: found.schema().into(), table: found.name().into() },
                     None => TableName { schema, table: name.name.clone() },
                 }))
@@ -160,7 +160,7 @@ fn check_table_exists(
     named: &Named,
 ) -> SqlResult<()> {
     let Place::Table(TableName { schema, table: name }) = place else { return Ok(()) };
-    if let Some(computed) = session.db.virtual_tables.find(schema, name) {
+    if let Some(computed) = session.db.virtual_table(schema, name) {
         let readable = Privileges::from(Privilege::Select).with(Privilege::GrantOption);
         let beyond = named.all().without(readable);
         if session.db.virtual_tables.has_schema(schema) && !beyond.is_empty() {

@@ -58,6 +58,7 @@
 //! | `account_changes` | the pending account changes of a statement, and the lock for them |
 //! | `account_rules` | REQUIRE, limits, account locking and password expiry |
 //! | `role` | roles |
+//! | `take_over` | accounts of a dump: FLUSH PRIVILEGES |
 //! | `grant`, `grantee` | GRANT, REVOKE; the account that receives privileges |
 //! | `proxy` | GRANT PROXY, REVOKE PROXY |
 //! | `grant_list` | granted privileges, for SHOW GRANTS and information_schema |
@@ -101,6 +102,7 @@ mod routine;
 mod rules;
 mod sequence;
 mod statements;
+mod take_over;
 mod temporary;
 mod trigger;
 mod view;
@@ -123,6 +125,7 @@ pub use statements::{
     create_user, create_view, drop_database, drop_event, drop_index, drop_role, drop_routine, drop_table,
     drop_trigger, drop_user, grant, rename_table, rename_user, revoke, truncate,
 };
+pub use take_over::{lock_replaced, take_over};
 pub use trigger::create_text as trigger_text;
 pub use view::{attributes as view_attributes, query_text, shown_text};
 pub use work::{change_event, log_statement, mode_of_own_texts, query_event};

@@ -134,7 +134,7 @@ fn grant_to_creator(ctx: &mut StatementContext<'_>, routine: &Routine) -> SqlRes
     if held.covers(OF_CREATOR) {
         return Ok(Changes::default());
     }
-    let mut book = AccountChanges::open(ctx)?;
+    let mut book = AccountChanges::open_replaced(ctx)?;
     if let Some(mut account) = book.find(&creator).filter(|account| !account.is_public()) {
         let name = RoutineName::new(routine.kind, &routine.schema, &routine.name);
         let held = account.grants.routines.entry(name).or_default();
@@ -159,7 +159,7 @@ fn revoke_from_all(
     if !catalog.accounts.values().any(|account| account.grants.routines.contains_key(&name)) {
         return Ok(Changes::default());
     }
-    let mut book = AccountChanges::open(ctx)?;
+    let mut book = AccountChanges::open_replaced(ctx)?;
     let catalog = std::sync::Arc::clone(&book.catalog);
     for account in catalog.accounts.values().filter(|a| a.grants.routines.contains_key(&name)) {
         let mut account = cohort_catalog::Account::clone(account);

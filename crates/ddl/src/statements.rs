@@ -14,6 +14,7 @@ use cohort_types::SqlResult;
 use super::alter_table::{index_addition, index_removal};
 use super::column::check_expressions;
 use super::event::{self, ScheduleValues};
+use super::work::schema_of;
 use super::{DdlOutcome, account, database, role, routine, sequence, temporary, trigger, view};
 
 /// Runs a statement and ends it: no transaction is open afterwards, whatever the outcome. Without a commit,
@@ -61,11 +62,29 @@ pub fn create_database(ctx: &mut StatementContext<'_>, create: &CreateDatabase) 
 
 /// Runs CREATE TABLE and CREATE SEQUENCE. The open transaction continues if the table is temporary.
 pub fn create_table(ctx: &mut StatementContext<'_>, create: &CreateTable) -> SqlResult<DdlOutcome> {
+    if let Some(definition) = like_virtual(ctx, create)? {
+        return create_table(ctx, &definition);
+    }
     if create.temporary {
         let outcome = temporary::create(ctx, create);
         return if create.query.is_none() { noted(ctx, outcome) } else { outcome };
     }
     ended(ctx, |ctx| super::create_table::create(ctx, create))
+}
+
+/// Returns the definition that CREATE TABLE .. LIKE a virtual table of the schema `mysql` stands for.
+fn like_virtual(ctx: &StatementContext<'_>, create: &CreateTable) -> SqlResult<Option<CreateTable>> {
+    let Some(other) = &create.like else { return Ok(None) };
+    let schema = schema_of(ctx, other)?;
+    let found = ctx.db.virtual_table(&schema, &other.name);
+    let Some(found) = found.filter(|found| found.schema() == "mysql" && !found.is_view()) else {
+        return Ok(None);
+    };
+    let Statement::CreateTable(definition) = cohort_sql::parse_own(&found.create_text())?.statement else {
+        return Ok(None);
+    };
+    let (name, temporary, mode) = (create.name.clone(), create.temporary, create.mode);
+    Ok(Some(CreateTable { name, temporary, mode, ..*definition }))
 }
 
 /// Runs DROP TABLE, DROP SEQUENCE and DROP VIEW. The open transaction continues after DROP TEMPORARY TABLE.

@@ -37,6 +37,14 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
     check_table_name(&name.table)?;
     enter_schema(ctx, &name.schema)?;
     let definer = definer(ctx, create.definer.as_ref())?;
+    if let Some(found) = ctx.db.virtual_table(&name.schema, &name.table) {
+        if !found.is_view() {
+            return Err(SqlError::table_exists(&name.table));
+        }
+        let note = SqlError::virtual_not_altered(found.name(), "CREATE VIEW");
+        ctx.eval.note(note.code, note.message);
+        return log_only(ctx, create, definer, name);
+    }
     lock_table_name(ctx, &name.schema, &name.table, MetadataMode::Exclusive)?;
     let catalog = catalog(ctx);
     let before = catalog.view(&name.schema, &name.table).cloned();
@@ -47,16 +55,7 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         (CreateMode::IfNotExists, false) if is_table || before.is_some() => {
             let error = SqlError::table_exists(&name.table);
             ctx.eval.note(error.code, error.message);
-            // MariaDB logs the statement for replicas even so.
-            let asked = View {
-                algorithm: create.algorithm.unwrap_or(ViewAlgorithm::Undefined).name().to_owned(),
-                definer,
-                by_invoker: create.security == Some(ViewSecurity::Invoker),
-                ..empty_view(ctx, name)
-            };
-            let log = LogText::Instead(log_text(ctx, create, &asked));
-            commit(ctx, Changes::default().with_xid(), log)?;
-            return Ok(DdlOutcome::default());
+            return log_only(ctx, create, definer, name);
         }
         (CreateMode::Create, false) if is_table || before.is_some() => {
             return Err(SqlError::table_exists(&name.table));
@@ -104,6 +103,24 @@ pub(super) fn create(ctx: &mut StatementContext<'_>, create: &CreateView) -> Sql
         }
     }
     commit(ctx, Changes::one(CatalogChange::PutView(view)).with_xid(), log)?;
+    Ok(DdlOutcome::default())
+}
+
+/// Logs a statement that changes nothing here, as MariaDB does.
+fn log_only(
+    ctx: &mut StatementContext<'_>,
+    create: &CreateView,
+    definer: AccountName,
+    name: TableName,
+) -> SqlResult<DdlOutcome> {
+    let asked = View {
+        algorithm: create.algorithm.unwrap_or(ViewAlgorithm::Undefined).name().to_owned(),
+        definer,
+        by_invoker: create.security == Some(ViewSecurity::Invoker),
+        ..empty_view(ctx, name)
+    };
+    let log = LogText::Instead(log_text(ctx, create, &asked));
+    commit(ctx, Changes::default().with_xid(), log)?;
     Ok(DdlOutcome::default())
 }
 

@@ -10,6 +10,7 @@ mod caller;
 pub mod checkpoint_file;
 pub mod conformance;
 mod mirror;
+mod pinned;
 mod pool_dump;
 mod read_view;
 mod redo;
@@ -21,6 +22,7 @@ mod write_set;
 
 pub use caller::{SearchHint, WaitSlot, WaitSlotOf};
 pub use mirror::Mirror;
+pub use pinned::SmallFiles;
 pub use pool_dump::{PoolDumpRequest, PoolDumpState, PoolDumpStates};
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
@@ -29,7 +31,7 @@ pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,
     IndexStats, KeyRange, MultiGet, PageAlgorithm, PageContents, PageFormat, PageInMemory, Participant,
-    ReadAt, Savepoint, ScanRequest, StagedRedo,
+    PinnedBytes, PinnedFile, PinnedFiles, ReadAt, ReadPinned, Savepoint, ScanRequest, StagedRedo,
 };
 pub use write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};
 

@@ -17,7 +17,7 @@ use crate::redo::{Installed, Redo, RedoFiles};
 use crate::redo_memory::MemoryRedo;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, EachWrite, Engine, EngineError, EngineTrx, IndexStats, MultiGet,
-    PageFormat, Participant, ReadAt, Savepoint, ScanRequest,
+    PageFormat, Participant, PinnedFile, PinnedFiles, ReadAt, Savepoint, ScanRequest,
 };
 
 /// Runs `first` and `second` in parallel under the participant number of `first`.
@@ -100,6 +100,10 @@ impl Participant for Mirror {
         self.first.unflushed_bytes().max(self.second.unflushed_bytes())
     }
 
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        Ok(Box::new((self.first.pin()?, self.second.pin()?)))
+    }
+
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
         let halves = redo.iter().map(split).collect::<Result<Vec<_>, _>>()?;
         let (first, second): (Vec<Redo>, Vec<Redo>) = halves.into_iter().unzip();
@@ -117,6 +121,21 @@ impl CheckpointTask for (Box<dyn CheckpointTask>, Box<dyn CheckpointTask>) {
     fn finish_throttled(self: Box<Self>, rest: &mut dyn FnMut(Duration)) -> Result<(), EngineError> {
         self.0.finish_throttled(rest)?;
         self.1.finish_throttled(rest)
+    }
+}
+
+impl PinnedFiles for (Box<dyn PinnedFiles>, Box<dyn PinnedFiles>) {
+    fn files(&mut self) -> Vec<PinnedFile> {
+        self.0.files().into_iter().chain(self.1.files()).collect()
+    }
+
+    fn cut(&mut self) {
+        self.0.cut();
+        self.1.cut();
+    }
+
+    fn rest(&mut self) -> Result<Vec<PinnedFile>, EngineError> {
+        Ok(self.0.rest()?.into_iter().chain(self.1.rest()?).collect())
     }
 }
 

@@ -28,6 +28,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,11 +38,12 @@ use cohort_vfs::{OpenMode, SharedFs};
 use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint_file;
+use crate::pinned::SmallFiles;
 use crate::read_view::EngineSnapshot;
 use crate::redo::Redo;
 use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
-    KeyRange, Participant, ReadAt, Savepoint, ScanRequest,
+    KeyRange, Participant, PinnedFiles, ReadAt, Savepoint, ScanRequest,
 };
 use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
 
@@ -251,6 +253,16 @@ impl Participant for ReferenceEngine {
 
     fn unflushed_bytes(&self) -> u64 {
         self.shared.store.read().unflushed_bytes
+    }
+
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        let shared = Arc::clone(&self.shared);
+        let paths = move || {
+            let loads = load_numbers(&shared.fs, &shared.dir).map_err(io::Error::other)?;
+            let loads = loads.into_iter().map(|number| load_path(&shared.dir, number));
+            Ok([shared.dir.join(FILE)].into_iter().chain(loads).collect())
+        };
+        Ok(Box::new(SmallFiles::new(self.shared.fs.clone(), paths)))
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {

@@ -25,6 +25,7 @@
 use std::fmt;
 use std::io;
 use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -335,9 +336,62 @@ pub trait Participant: Send + Sync {
         0
     }
 
+    /// Pins the files of the newest checkpoint for a backup. No checkpoint runs meanwhile.
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        let what = format!("{} has no backup", self.place());
+        Err(EngineError::Io(io::Error::new(io::ErrorKind::Unsupported, what)))
+    }
+
     /// Applies redo again, in the given order. Recovery calls it in log order, starting at `durable_lsn()` or
     /// earlier, from one thread at a time.
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError>;
+}
+
+/// Files of a participant that do not change while the value exists (`pinned.rs`).
+pub trait PinnedFiles: Send {
+    /// Returns what to copy first. Called once.
+    fn files(&mut self) -> Vec<PinnedFile> {
+        Vec::new()
+    }
+
+    /// Notes the end of the copy. Must be quick: the order stage is held.
+    fn cut(&mut self) {}
+
+    /// Returns what else to copy. Called once, after `cut`, and before the next checkpoint may begin.
+    fn rest(&mut self) -> Result<Vec<PinnedFile>, EngineError>;
+}
+
+/// Bytes of one file. A file may come in several values, which have no byte in common.
+pub struct PinnedFile {
+    /// Absolute path in the data directory, under which the copy needs it.
+    pub path: PathBuf,
+    pub bytes: PinnedBytes,
+}
+
+/// Function that reads a file at an offset. Returns fewer bytes than asked for only at the end of the file.
+pub type ReadPinned = Box<dyn Fn(&mut [u8], u64) -> io::Result<usize> + Send>;
+
+/// Source of a file's bytes.
+pub enum PinnedBytes {
+    /// Bytes in memory, for this offset. The file exists also if there are none.
+    Memory { offset: u64, bytes: Vec<u8> },
+    /// Ranges of the file, ascending and apart.
+    Ranges {
+        read: ReadPinned,
+        ranges: Box<dyn Iterator<Item = Range<u64>> + Send>,
+        /// Approximate sum of their lengths.
+        total: u64,
+    },
+}
+
+impl PinnedBytes {
+    /// Returns the approximate number of bytes.
+    pub fn total(&self) -> u64 {
+        match self {
+            PinnedBytes::Memory { bytes, .. } => bytes.len() as u64,
+            PinnedBytes::Ranges { total, .. } => *total,
+        }
+    }
 }
 
 /// Staged redo, ready to be ingested in one step. Dropping it without [`StagedRedo::apply`] discards it.

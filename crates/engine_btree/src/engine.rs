@@ -40,7 +40,7 @@ use std::time::Duration;
 use cohort_base::{AbortOnUnwind, CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx, IndexStats,
-    PageFormat, PageInMemory, Participant, PoolDumpRequest, PoolDumpStates, Redo, WaitSlotOf,
+    PageFormat, PageInMemory, Participant, PinnedFiles, PoolDumpRequest, PoolDumpStates, Redo, WaitSlotOf,
 };
 use cohort_vfs::{SharedClock, SharedFs};
 
@@ -48,6 +48,7 @@ use crate::bulk::Load;
 use crate::changes::Changes;
 use crate::checkpoint::Checkpoint;
 use crate::inner::{Inner, PurgeError, Purged};
+use crate::pins::BtreePin;
 use crate::pool::Pool;
 use crate::pool_dump::{self};
 use crate::pool_dump_state::PoolDump;
@@ -261,6 +262,11 @@ impl Participant for BtreeEngine {
         self.inner.freeable_bytes.load(Ordering::Relaxed)
     }
 
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        let _alone = self.inner.publishing.lock();
+        Ok(Box::new(BtreePin::new(Arc::clone(&self.inner))))
+    }
+
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {
         let bytes: usize = redo.iter().map(|redo| redo.bytes.len()).sum();
         self.inner.replay(redo, self.replay_threads)?;
@@ -337,6 +343,7 @@ impl Engine for BtreeEngine {
             ("Innodb_data_file_blocks", blocks),
             ("Innodb_page_map_written", self.inner.store.map_bytes.load(Ordering::Relaxed)),
             ("Innodb_data_file_free_blocks", free),
+            ("Innodb_data_file_pinned_bytes", self.inner.store.held_bytes()),
             ("Innodb_page_compression_saved", compression.saved_bytes.load(Ordering::Relaxed)),
             ("Innodb_num_pages_page_compressed", compression.compressed.load(Ordering::Relaxed)),
             ("Innodb_num_pages_page_decompressed", compression.expanded.load(Ordering::Relaxed)),

@@ -1,6 +1,7 @@
 //! The B+tree engine: rows are stored in place in memory and pages out of place on disk, and a commit is one
 //! store. README.md follows one write through it.
 
+mod block_set;
 mod bulk;
 mod chain;
 mod changes;
@@ -18,6 +19,7 @@ mod map;
 mod merge;
 mod page;
 mod page_layout;
+mod pins;
 mod pool;
 mod pool_dump;
 mod pool_dump_state;

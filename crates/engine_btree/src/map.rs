@@ -42,7 +42,7 @@ use crate::space::{Extent, FIRST_FREE_BLOCK};
 /// A level is merged into the data written after it unless it is larger by this factor.
 const GROWTH: u64 = 2;
 /// Number of pages that are processed under one lock.
-const LOOK_PAGES: usize = 4096;
+pub const LOOK_PAGES: usize = 4096;
 /// Size of a part at which the next part of a level begins.
 const PART_BYTES: usize = 64 << 20;
 
@@ -103,6 +103,16 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// Returns the keys of records that replace whole trees, as far as the map has them.
+    pub fn of_trees(map: &PageMap, indexes: &BTreeSet<IndexId>) -> Keys {
+        let trees = indexes.iter().filter_map(|index| {
+            let pages = map.trees.get(index)?.pages.keys().copied().collect();
+            Some((*index, pages))
+        });
+        let trees: BTreeMap<IndexId, BTreeSet<PageId>> = trees.collect();
+        Keys { dropped: trees.keys().copied().collect(), trees }
+    }
+
     /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.dropped.is_empty() && self.trees.is_empty()

@@ -3,8 +3,14 @@
 //! Space is allocated in extents of whole blocks. The allocator takes the shortest free run that is long
 //! enough, and among equal ones the first in the file, so that the file's end becomes free and can be cut
 //! off. Nothing here is durable: at a start, everything that the page map does not refer to is free.
+//!
+//! A backup pins blocks ([`Space::pin`]). An extent of pinned blocks that is freed is *held*: its space is
+//! not allocated again before the last pin of it is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::block_set::BlockSet;
 
 /// Unit of allocation in the data file.
 pub const BLOCK_BYTES: u64 = 4096;
@@ -29,6 +35,11 @@ impl Extent {
         u64::from(self.bytes).div_ceil(BLOCK_BYTES).max(1)
     }
 
+    /// Returns its blocks.
+    pub fn block_range(&self) -> std::ops::Range<u64> {
+        self.block..self.block + self.blocks()
+    }
+
     /// Returns the offset in the file.
     pub fn offset(&self) -> u64 {
         self.block * BLOCK_BYTES
@@ -50,6 +61,11 @@ pub struct Space {
     free_blocks: u64,
     /// All blocks from here on are unused.
     end: u64,
+    /// Pinned blocks, by the number of the pin.
+    pins: BTreeMap<u64, Arc<BlockSet>>,
+    next_pin: u64,
+    /// Extents that were freed while they were pinned.
+    held: Vec<Extent>,
 }
 
 impl Space {
@@ -57,8 +73,15 @@ impl Space {
     pub fn new(used: impl IntoIterator<Item = Extent>) -> Space {
         let mut used: Vec<(u64, u64)> = used.into_iter().map(|e| (e.block, e.blocks())).collect();
         used.sort_unstable();
-        let mut space =
-            Space { free: BTreeMap::new(), by_len: BTreeSet::new(), free_blocks: 0, end: FIRST_FREE_BLOCK };
+        let mut space = Space {
+            free: BTreeMap::new(),
+            by_len: BTreeSet::new(),
+            free_blocks: 0,
+            end: FIRST_FREE_BLOCK,
+            pins: BTreeMap::new(),
+            next_pin: 0,
+            held: Vec::new(),
+        };
         for (block, blocks) in used {
             if block > space.end {
                 space.put_run(space.end, block - space.end);
@@ -137,8 +160,40 @@ impl Space {
         extent
     }
 
-    /// Frees an extent.
+    /// Pins allocated blocks: from now on, extents of them are held when they are freed. Returns the number
+    /// of the pin.
+    pub fn pin(&mut self, blocks: Arc<BlockSet>) -> u64 {
+        self.next_pin += 1;
+        self.pins.insert(self.next_pin, blocks);
+        self.next_pin
+    }
+
+    /// Ends a pin, and frees the extents that were held only for it.
+    pub fn unpin(&mut self, pin: u64) {
+        self.pins.remove(&pin);
+        let held = std::mem::take(&mut self.held);
+        held.into_iter().for_each(|extent| self.free(extent));
+    }
+
+    /// Returns the bytes of held extents.
+    pub fn held_bytes(&self) -> u64 {
+        self.held.iter().map(|extent| extent.blocks() * BLOCK_BYTES).sum()
+    }
+
+    /// Returns the extents that are held for pins.
+    pub fn held(&self) -> &[Extent] {
+        &self.held
+    }
+
+    /// Frees an extent. If it is pinned, it is held until it is not.
     pub fn free(&mut self, extent: Extent) {
+        match self.pins.values().any(|pin| pin.has(extent.block)) {
+            true => self.held.push(extent),
+            false => self.free_now(extent),
+        }
+    }
+
+    fn free_now(&mut self, extent: Extent) {
         let (mut at, mut len) = (extent.block, extent.blocks());
         assert!(at >= FIRST_FREE_BLOCK && at + len <= self.end, "{extent:?} was given out");
         if let Some((before, before_len)) = self.free.range(..at).next_back().map(|(a, l)| (*a, *l)) {
@@ -185,6 +240,24 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pinned_extent_is_allocated_again_after_its_last_pin() {
+        let one = |block| Extent { block, bytes: 4096 };
+        let mut space = Space::new([one(2), one(3), one(4)]);
+        let mut blocks = BlockSet::default();
+        blocks.add(3..4);
+        let blocks = Arc::new(blocks);
+        let pins = [space.pin(Arc::clone(&blocks)), space.pin(blocks)];
+        space.free(one(3));
+        space.free(one(2));
+        assert_eq!((space.held_bytes(), space.free_blocks()), (4096, 1));
+        assert_eq!([space.allot(1).block, space.allot(1).block], [2, 5], "block 3 is pinned");
+        space.unpin(pins[0]);
+        assert_eq!(space.allot(1).block, 6, "block 3 is pinned by the other one");
+        space.unpin(pins[1]);
+        assert_eq!((space.held_bytes(), space.allot(1).block), (0, 3));
+    }
 
     #[test]
     fn freed_neighbours_are_joined_and_the_end_moves_back() {

@@ -36,16 +36,19 @@
 //! a remedy: at the start a file that is too short, two damaged superblocks or a damaged page map, and later
 //! a damaged page or overflow value when it is read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::EngineError;
 use cohort_vfs::{File, OpenMode, SharedFile, SharedFs, WritebackFile, is_no_space};
 
+use crate::block_set::BlockSet;
 use crate::compress::Compression;
-use crate::map::{Keys, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
+use crate::map::{Keys, LOOK_PAGES, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
 use crate::page::{BAD_CHECKSUM, Page, PageId};
 use crate::sound::{ImageOf, Unsound};
 use crate::space::{BLOCK_BYTES, Extent, Space};
@@ -75,6 +78,8 @@ struct State {
     /// Deferred frees: overflow values that are no longer read. The map in force may still refer to them.
     deferred_frees: Vec<Extent>,
     space: Space,
+    /// For each pin of a backup, the trees that were loaded since then (`pins.rs`).
+    loaded: BTreeMap<u64, BTreeSet<IndexId>>,
     /// A sync or the write of a superblock failed, so it is unknown which superblock the disk holds.
     is_poisoned: bool,
 }
@@ -216,6 +221,7 @@ impl Store {
             evicted: HashMap::new(),
             deferred_frees: Vec::new(),
             space,
+            loaded: BTreeMap::new(),
             is_poisoned: false,
         };
         Store {
@@ -230,6 +236,11 @@ impl Store {
     /// Returns the path of the data file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Reads pinned blocks. Returns fewer bytes than asked for only at the end of the file.
+    pub fn read_pinned(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buf, offset)
     }
 
     /// Calls `look` with the map in force.
@@ -478,6 +489,10 @@ impl Store {
             state.generation + 1,
             "two changes of the page map run at a time"
         );
+        if change.lsn.is_none() {
+            let loaded = change.roots.iter().map(|(index, _)| *index);
+            state.loaded.values_mut().for_each(|pin| pin.extend(loaded.clone()));
+        }
         let (outdated, fresh_values) = state.map.apply(change);
         state.generation = superblock.generation;
         let merged = state.levels.drain(kept..).flat_map(|level| level.parts);
@@ -580,7 +595,7 @@ impl Store {
     pub fn verify_space(&self) -> Option<String> {
         let (mut used, free) = {
             let state = self.state.lock();
-            let evicted = state.evicted.values().copied();
+            let evicted = state.evicted.values().chain(state.space.held()).copied();
             let used: Vec<Extent> = state
                 .map
                 .extents()
@@ -602,6 +617,110 @@ impl Store {
         let state = self.state.lock();
         (state.space.end(), state.space.free_blocks())
     }
+
+    /// Pins the images that the map in force refers to. The map must not change meanwhile.
+    pub fn pin(self: &Arc<Self>) -> StorePin {
+        let mut blocks = BlockSet::default();
+        let indexes: Vec<IndexId> = self.with_map(|map| map.trees.keys().copied().collect());
+        indexes.iter().for_each(|index| self.add_tree(*index, &mut blocks));
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state
+            .levels
+            .iter()
+            .flat_map(|level| &level.parts)
+            .for_each(|(part, _)| blocks.add(part.block_range()));
+        let superblock = Superblock {
+            generation: state.generation,
+            lsn: state.map.lsn,
+            next_page: state.map.next_page,
+            levels: state.levels.iter().map(Level::parts_only).collect(),
+        };
+        let blocks = Arc::new(blocks);
+        let number = state.space.pin(Arc::clone(&blocks));
+        state.loaded.insert(number, BTreeSet::new());
+        StorePin { store: Arc::clone(self), numbers: vec![number], superblock, blocks }
+    }
+
+    /// Adds the blocks of a tree, some pages under one lock. The map must not change meanwhile.
+    fn add_tree(&self, index: IndexId, blocks: &mut BlockSet) {
+        let mut after = Bound::Unbounded;
+        loop {
+            let added = self.with_map(|map| {
+                let pages = map.trees.get(&index)?.pages.range((after, Bound::Unbounded));
+                pages.take(LOOK_PAGES).fold(None, |_, (id, place)| {
+                    blocks.add(place.image.block_range());
+                    place.values.iter().for_each(|value| blocks.add(value.block_range()));
+                    Some(*id)
+                })
+            });
+            match added {
+                Some(last) => after = Bound::Excluded(last),
+                None => return,
+            }
+        }
+    }
+
+    /// Pins the trees that were loaded since the pin was made, as the map in force has them, and returns the
+    /// level of the page map that adds them to the map of the pin. The map must not change meanwhile.
+    pub fn pin_loaded(&self, pin: &mut StorePin) -> io::Result<LoadedTrees> {
+        let loaded = self.state.lock().loaded.remove(&pin.numbers[0]).unwrap_or_default();
+        let mut blocks = BlockSet::default();
+        loaded.iter().for_each(|index| self.add_tree(*index, &mut blocks));
+        let blocks = Arc::new(blocks);
+        let (keys, next_page) = {
+            let mut state = self.state.lock();
+            pin.numbers.push(state.space.pin(Arc::clone(&blocks)));
+            (Keys::of_trees(&state.map, &loaded), state.map.next_page)
+        };
+        let mut parts = Vec::new();
+        let mut emit = |part: &[u8]| {
+            parts.push(part.to_vec());
+            Ok(())
+        };
+        let look = |see: &mut dyn FnMut(&PageMap)| see(&self.state.lock().map);
+        let nothing = MapChange::default();
+        LevelWriter::new(&mut emit).changed(&look, &Sorted::new(&nothing), &keys)?;
+        Ok(LoadedTrees { blocks, parts, next_page })
+    }
+
+    /// Ends the pins with these numbers.
+    pub fn unpin(&self, numbers: &[u64]) {
+        let mut state = self.state.lock();
+        for number in numbers {
+            state.loaded.remove(number);
+            state.space.unpin(*number);
+        }
+        self.cut(&state);
+    }
+
+    /// Returns the bytes that are free, except that backups pin them.
+    pub fn held_bytes(&self) -> u64 {
+        self.state.lock().space.held_bytes()
+    }
+}
+
+/// A pinned state of the data file.
+pub struct StorePin {
+    pub store: Arc<Store>,
+    /// Numbers of its pins in the free space: that of the state, and later that of the loaded trees.
+    pub numbers: Vec<u64>,
+    pub superblock: Superblock,
+    pub blocks: Arc<BlockSet>,
+}
+
+impl Drop for StorePin {
+    fn drop(&mut self) {
+        self.store.unpin(&self.numbers);
+    }
+}
+
+/// The trees that were loaded since a pin.
+pub struct LoadedTrees {
+    pub blocks: Arc<BlockSet>,
+    /// Parts of the level that adds them to the page map of the pin.
+    pub parts: Vec<Vec<u8>>,
+    pub next_page: u64,
 }
 
 /// Reads a part of the page map. Returns no bytes if the file ends before the end of the part.

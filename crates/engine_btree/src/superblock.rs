@@ -38,7 +38,7 @@ pub const PARTS_MAX: usize = (BLOCK_BYTES as usize - HEAD_BYTES - 4) / PART_BYTE
 pub const SUPERBLOCK_BYTES_MIN: u64 = HEAD_BYTES as u64 + 4;
 
 /// Content of a superblock.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
     pub generation: u64,
     pub lsn: Lsn,

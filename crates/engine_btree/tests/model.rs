@@ -33,6 +33,8 @@
 //! | a page of a dropped tree is removed from memory before its eviction image | `a_tree_that`, with `COHORT_LONG_TESTS` |
 #![allow(dead_code)]
 
+#[path = "../src/block_set.rs"]
+mod block_set;
 #[path = "../src/bulk.rs"]
 mod bulk;
 #[path = "../src/chain.rs"]
@@ -63,6 +65,8 @@ mod merge;
 mod page;
 #[path = "../src/page_layout.rs"]
 mod page_layout;
+#[path = "../src/pins.rs"]
+mod pins;
 #[path = "../src/pool.rs"]
 mod pool;
 #[path = "../src/pool_dump.rs"]

@@ -32,7 +32,7 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     BulkLoad, CheckpointTask, Engine, EngineError, EngineSnapshot, EngineTrx, IndexStats, KeyRange,
-    Participant, Redo, StagedRedo, full_range,
+    Participant, PinnedFiles, Redo, StagedRedo, full_range,
 };
 use parking_lot::Mutex;
 use rocksdb::{
@@ -44,6 +44,7 @@ use crate::background::BackgroundErrors;
 use crate::closing;
 use crate::error::{io_error, io_error_of_text};
 use crate::load::{self, SstLoad};
+use crate::pin::RocksPin;
 use crate::redo;
 use crate::snapshot::RocksSnapshot;
 use crate::staged::Staged;
@@ -241,6 +242,10 @@ impl Participant for RocksEngine {
 
     fn unflushed_bytes(&self) -> u64 {
         self.property("rocksdb.cur-size-all-mem-tables")
+    }
+
+    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        Ok(Box::new(RocksPin::new(self.db.clone(), self.next_load())))
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {

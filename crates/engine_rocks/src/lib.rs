@@ -13,6 +13,7 @@
 //! | `closing` | closing without a flush |
 //! | `sst` | SST files for ingestion, used by `load` and `staged` |
 //! | `load` | bulk load by SST ingestion |
+//! | `pin` | the files that a backup copies |
 //! | `staged` | large transactions, written to SST files before they are ordered |
 
 mod background;
@@ -20,6 +21,7 @@ mod closing;
 mod engine;
 mod error;
 mod load;
+mod pin;
 mod redo;
 mod snapshot;
 mod sst;

@@ -1,8 +1,9 @@
 //! Queries that run inside statements of other kinds: expressions in SET and similar statements, and the rows
 //! that a change of an account table affects.
 
+use cohort_plan::ParamSource;
 use cohort_query::{Collect, Freshness, run_query};
-use cohort_session::Job;
+use cohort_session::{Job, StatementContext};
 use cohort_sql::ast::{self, Statement};
 use cohort_table::definition_changed;
 use cohort_types::{SqlResult, Value};
@@ -32,25 +33,44 @@ impl Session {
     ) -> SqlResult<Vec<Vec<Value>>> {
         let statement = Statement::Query(Box::new(query.clone()));
         for _ in 0..PLAN_ATTEMPTS {
-            let catalog = self.state.db.catalog();
-            let found = self.with_context(job, |ctx| {
-                let made = make_inner_plan(&catalog, ctx.session, job.params, job.source, &statement)?;
-                check_needs(ctx, &made)?;
-                let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
-                if ctx.session.transactions.is_on() {
-                    ctx.session.transactions.add(tables_used(&made.plan), ctx.trx.autocommit());
-                }
-                if lock_and_check(ctx, &made)? == Freshness::Stale {
-                    return Ok(None);
-                }
-                let mut found = Collect { rows_max, ..Collect::default() };
-                with_tables_in_use(ctx, &made, |ctx| run_query(plan, ctx, u64::MAX, &mut found).map(drop))?;
-                Ok(Some(found.rows))
-            })?;
-            if let Some(rows) = found {
+            if let Some(rows) = self.with_context(job, |ctx| run_once(ctx, &statement, job, rows_max))? {
                 return Ok(rows);
             }
         }
         Err(definition_changed())
     }
+}
+
+/// Returns the rows of a query of the server's own, as a part of the statement that is being executed.
+pub(crate) fn rows_in(ctx: &mut StatementContext<'_>, text: &str) -> SqlResult<Vec<Vec<Value>>> {
+    let statement = cohort_sql::parse_own(text)?.statement;
+    let job = Job { text: b"", param_at: &[], params: &[], source: ParamSource::Literals, more: false };
+    for _ in 0..PLAN_ATTEMPTS {
+        if let Some(rows) = run_once(ctx, &statement, &job, None)? {
+            return Ok(rows);
+        }
+    }
+    Err(definition_changed())
+}
+
+/// Plans and runs a query. Returns `None` if a DDL statement came between planning and locking.
+fn run_once(
+    ctx: &mut StatementContext<'_>,
+    statement: &Statement,
+    job: &Job<'_>,
+    rows_max: Option<u64>,
+) -> SqlResult<Option<Vec<Vec<Value>>>> {
+    let catalog = ctx.db.catalog();
+    let made = make_inner_plan(&catalog, ctx.session, job.params, job.source, statement)?;
+    check_needs(ctx, &made)?;
+    let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
+    if ctx.session.transactions.is_on() {
+        ctx.session.transactions.add(tables_used(&made.plan), ctx.trx.autocommit());
+    }
+    if lock_and_check(ctx, &made)? == Freshness::Stale {
+        return Ok(None);
+    }
+    let mut found = Collect { rows_max, ..Collect::default() };
+    with_tables_in_use(ctx, &made, |ctx| run_query(plan, ctx, u64::MAX, &mut found).map(drop))?;
+    Ok(Some(found.rows))
 }

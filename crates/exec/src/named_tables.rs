@@ -88,7 +88,7 @@ fn named(ctx: &StatementContext<'_>, statement: &Statement) -> Vec<(String, Stri
     let full = |name: ObjectName| {
         let schema = name.db.as_deref().or(current)?;
         let is_own = ctx.session.temporary.find(schema, &name.name).is_some();
-        let is_computed = ctx.db.virtual_tables.find(schema, &name.name).is_some();
+        let is_computed = ctx.db.virtual_table(schema, &name.name).is_some();
         (!is_own && !is_computed).then(|| (schema.to_owned(), name.name.clone()))
     };
     looks.names.into_iter().filter_map(full).collect()

@@ -124,6 +124,8 @@ fn the_general_log_contains_commands_and_refused_logins() {
 fn tables_of_logs_can_be_emptied_and_nothing_else() {
     let (mut server, _) = logging_server();
     let mut a = server.connect();
+    a.ok("ALTER TABLE mysql.slow_log ENGINE = Aria");
+    a.ok("SET GLOBAL log_output = 'TABLE', GLOBAL slow_query_log = ON");
     for (statement, code) in [
         ("INSERT INTO mysql.general_log VALUES ()", "1556"),
         ("DELETE FROM mysql.general_log", "1556"),

@@ -167,7 +167,7 @@ fn routines_that_are_not_there_cannot_be_granted() {
 }
 
 #[test]
-fn accounts_are_shown_with_the_privilege_to_read_them_and_not_listed() {
+fn accounts_are_shown_to_those_who_may_read_them() {
     let mut server = Server::open(&world::disk()).expect("an empty disk opens");
     let mut root = server.connect();
     root.ok("CREATE USER bob@'%' IDENTIFIED BY 'secret'");
@@ -189,7 +189,8 @@ fn accounts_are_shown_with_the_privilege_to_read_them_and_not_listed() {
     let mut eve = server.connect_as("eve", "%");
     let refused = eve.run("SELECT User FROM mysql.user");
     assert!(refused.starts_with("ERROR 1142"), "{refused}");
-    assert!(!root.run("SHOW TABLES FROM mysql").contains("user"));
+    assert!(root.run("SHOW TABLES FROM mysql").contains("user"));
+    assert!(eve.run("SHOW TABLES FROM mysql").starts_with("ERROR 1044"));
     assert!(eve.run("DELETE FROM mysql.user").starts_with("ERROR 1142"));
 }
 
@@ -298,7 +299,10 @@ fn rows_of_accounts_can_be_changed() {
         assert_eq!(root.run(statement), changed, "{statement}");
     }
     assert!(!root.run("SHOW GRANTS FOR a").contains("PROXY"));
-    assert!(root.run("UPDATE mysql.user SET User='x'").starts_with("ERROR 1235"));
+    assert!(root.run("UPDATE mysql.user SET Select_priv='Y'").starts_with("ERROR 1348"));
+    root.ok("UPDATE mysql.user SET User='was_c' WHERE User='c'");
+    root.ok("UPDATE mysql.global_priv SET User='c' WHERE User='was_c'");
+    rows_of_privileges_can_be_changed(&mut root);
     // As a prepared statement, and under LOCK TABLES.
     root.ok("PREPARE p FROM 'DELETE FROM mysql.global_priv WHERE User = ?'");
     root.ok("SET @user = 'c'");
@@ -307,6 +311,180 @@ fn rows_of_accounts_can_be_changed() {
     root.ok("UNLOCK TABLES");
     assert!(root.run("LOCK TABLES mysql.nosuch READ").starts_with("ERROR 1146"));
     assert_eq!(root.run(accounts), "User | Host\na | %\nb | localhost\nroot | localhost\n");
+}
+
+/// Rows of each privilege table are inserted, replaced, changed and deleted; the privileges follow at once.
+fn rows_of_privileges_can_be_changed(root: &mut world::Client) {
+    root.ok("CREATE TABLE test.held (x INT, y INT)");
+    root.ok("CREATE PROCEDURE test.p() SELECT 1");
+    root.ok("CREATE ROLE clerks");
+    root.ok("CREATE USER p");
+    let grants = |root: &mut world::Client| {
+        root.run("SHOW GRANTS FOR p").lines().skip(2).map(str::to_owned).collect::<Vec<_>>().join("; ")
+    };
+    for (statement, held) in [
+        (
+            "INSERT INTO mysql.tables_priv (Host, Db, User, Table_name, Table_priv) VALUES ('%', 'test', 'p', 'held', \
+          'Select,Grant')",
+            "GRANT SELECT ON `test`.`held` TO `p`@`%` WITH GRANT OPTION",
+        ),
+        (
+            "REPLACE INTO mysql.tables_priv VALUES ('%', 'test', 'p', 'held', '', DEFAULT, 'Insert', '')",
+            "GRANT INSERT ON `test`.`held` TO `p`@`%`",
+        ),
+        (
+            "INSERT INTO mysql.columns_priv (Host, Db, User, Table_name, Column_name, Column_priv) VALUES ('%', 'test', \
+          'p', 'held', 'x', 'Select,Update')",
+            "GRANT SELECT (`x`), INSERT, UPDATE (`x`) ON `test`.`held` TO `p`@`%`",
+        ),
+        (
+            "UPDATE mysql.columns_priv SET Column_name = 'y' WHERE User = 'p'",
+            "GRANT SELECT (`y`), INSERT, UPDATE (`y`) ON `test`.`held` TO `p`@`%`",
+        ),
+        (
+            "DELETE FROM mysql.tables_priv WHERE User = 'p'",
+            "GRANT SELECT (`y`), UPDATE (`y`) ON `test`.`held` TO `p`@`%`",
+        ),
+        ("DELETE FROM mysql.columns_priv WHERE User = 'p'", ""),
+        (
+            "INSERT INTO mysql.procs_priv (Host, Db, User, Routine_name, Routine_type, Proc_priv) SELECT '%', 'test', \
+          'p', 'p', 'PROCEDURE', 'Execute'",
+            "GRANT EXECUTE ON PROCEDURE `test`.`p` TO `p`@`%`",
+        ),
+        (
+            "INSERT IGNORE INTO mysql.procs_priv (Host, Db, User, Routine_name, Routine_type, Proc_priv) VALUES ('%', \
+          'test', 'p', 'p', 'PROCEDURE', 'Grant')",
+            "GRANT EXECUTE ON PROCEDURE `test`.`p` TO `p`@`%`",
+        ),
+        ("DELETE FROM mysql.procs_priv WHERE User = 'p'", ""),
+        (
+            "INSERT INTO mysql.proxies_priv (Host, User, Proxied_host, Proxied_user, With_grant) VALUES ('%', 'p', '%', \
+          'a', 1)",
+            "GRANT PROXY ON 'a'@'%' TO 'p'@'%' WITH GRANT OPTION",
+        ),
+        (
+            "UPDATE mysql.proxies_priv SET With_grant = 0 WHERE User = 'p'",
+            "GRANT PROXY ON 'a'@'%' TO 'p'@'%'",
+        ),
+        ("DELETE FROM mysql.proxies_priv WHERE User = 'p'", ""),
+    ] {
+        root.ok(statement);
+        let found = grants(root).replace('`', "'");
+        assert_eq!(found, held.replace('`', "'"), "{statement}");
+    }
+    root.ok("INSERT INTO mysql.roles_mapping VALUES ('%', 'p', 'clerks', 'Y')");
+    assert!(root.run("SHOW GRANTS FOR p").contains("clerks` TO `p`@`%` WITH ADMIN OPTION"));
+    root.ok("UPDATE mysql.roles_mapping SET Admin_option = 'N' WHERE User = 'p'");
+    assert!(!root.run("SHOW GRANTS FOR p").contains("ADMIN"));
+    for (statement, error) in [
+        ("INSERT INTO mysql.roles_mapping VALUES ('%', 'p', 'clerks', 'Y')", 1062),
+        ("INSERT INTO mysql.roles_mapping VALUES ('%', 'p', 'clerks')", 1136),
+        ("INSERT INTO mysql.tables_priv (Nothing) VALUES (1)", 1054),
+        ("INSERT INTO mysql.user (User) VALUES ('x')", 1235),
+    ] {
+        let answer = root.run(statement);
+        assert!(answer.starts_with(&format!("ERROR {error} ")), "{statement}: {answer}");
+    }
+    root.ok("DROP USER p");
+    root.ok("DROP ROLE clerks");
+    // Upgrade programs change these tables, and make copies of them.
+    root.ok("UPDATE mysql.proc AS p SET db_collation = (SELECT 'x') WHERE p.db_collation IS NULL");
+    assert!(root.run("UPDATE mysql.proc SET comment = 'x'").starts_with("ERROR 1288"));
+    assert_eq!(root.run("DELETE FROM mysql.proc WHERE db = 'test'"), "OK 1\n");
+    assert!(root.run("CALL test.p()").starts_with("ERROR 1305"));
+    root.ok("ALTER TABLE mysql.db MODIFY User CHAR(7)");
+    assert!(root.run("SHOW WARNINGS").contains("ALTER TABLE has no effect"));
+    root.ok("ALTER TABLE mysql.general_log MODIFY argument TEXT");
+    assert!(
+        root.run("REPAIR NO_WRITE_TO_BINLOG VIEW mysql.user FOR UPGRADE").contains("repair | status | OK")
+    );
+    assert!(root.run("CHECK VIEW mysql.user FROM MYSQL").contains("check | status | OK"));
+    root.ok("CREATE TEMPORARY TABLE test.copied LIKE mysql.proxies_priv");
+    root.ok("INSERT INTO test.copied SELECT * FROM mysql.proxies_priv");
+    root.ok("CREATE OR REPLACE VIEW mysql.user AS SELECT 1 AS User");
+    assert!(root.run("SELECT User FROM mysql.user").contains("root"));
+    let joined = "UPDATE mysql.user LEFT JOIN mysql.db USING (Host, User) SET Create_user_priv = 'Y'";
+    assert!(root.run(joined).starts_with("ERROR 1348"));
+}
+
+/// A dump drops, creates and fills the tables. The accounts in effect change with FLUSH PRIVILEGES, all at
+/// once, and for accounts with all privileges only.
+#[test]
+fn stored_tables_replace_the_accounts_with_flush_privileges() {
+    let disk = world::disk();
+    let mut server = Server::open(&disk).expect("an empty disk opens");
+    let mut root = server.connect();
+    root.ok("CREATE USER old IDENTIFIED BY 'x', clerk");
+    root.ok("GRANT ALL ON *.* TO clerk");
+    root.ok("CREATE PROCEDURE test.mine() SELECT 1");
+    let mut clerk = server.connect_as("clerk", "%");
+    for statement in [
+        "DROP TABLE IF EXISTS mysql.global_priv",
+        "CREATE TABLE mysql.global_priv (a INT)",
+        "CREATE TABLE mysql.proc (db CHAR(64), definer VARCHAR(384))",
+        "RENAME TABLE test.t TO mysql.db",
+    ] {
+        let answer = clerk.run(statement);
+        assert!(answer.starts_with("ERROR 1142"), "{statement}: {answer}");
+    }
+    for statement in [
+        "DROP TABLE IF EXISTS mysql.db",
+        "CREATE TABLE mysql.db (Host CHAR(255), Db CHAR(64), User CHAR(128), Select_priv ENUM('N','Y') DEFAULT 'N', \
+         Insert_priv CHAR(1) DEFAULT 'N', Update_priv CHAR(1) DEFAULT 'N', Delete_priv CHAR(1) DEFAULT 'N', Create_priv \
+         CHAR(1), Drop_priv CHAR(1), Grant_priv CHAR(1), References_priv CHAR(1), Index_priv CHAR(1), Alter_priv CHAR(1), \
+         Create_tmp_table_priv CHAR(1), Lock_tables_priv CHAR(1), Create_view_priv CHAR(1), Show_view_priv CHAR(1), \
+         Create_routine_priv CHAR(1), Alter_routine_priv CHAR(1), Execute_priv CHAR(1), Event_priv CHAR(1), Trigger_priv \
+         CHAR(1), Delete_history_priv CHAR(1), PRIMARY KEY (Host, Db, User))",
+        "INSERT INTO mysql.db (Host, Db, User, Select_priv) VALUES ('%', 'test', 'new', 'Y'), ('%', 'x', 'unknown', 'Y')",
+        "DROP TABLE IF EXISTS mysql.global_priv",
+        "CREATE TABLE mysql.global_priv (Host CHAR(255), User CHAR(128), Priv LONGTEXT, PRIMARY KEY (Host, User)) ENGINE=Aria",
+    ] {
+        root.ok(statement);
+    }
+    // Nothing is in effect, and a plan of the virtual table is not used for the stored one.
+    assert_eq!(root.run("SELECT COUNT(*) FROM mysql.global_priv"), "COUNT(*)\n0\n");
+    assert!(root.run("SHOW GRANTS FOR old").contains("old"));
+    for (statement, error) in [
+        ("CREATE USER early", 1105),
+        ("GRANT SELECT ON test.* TO old", 1105),
+        ("SET PASSWORD FOR old = ''", 1105),
+        // Without an account that could log in.
+        ("FLUSH PRIVILEGES", 1728),
+    ] {
+        let answer = root.run(statement);
+        assert!(answer.starts_with(&format!("ERROR {error} ")), "{statement}: {answer}");
+    }
+    root.ok("INSERT INTO mysql.global_priv VALUES ('', 'only_a_role', '{\"is_role\": true}')");
+    assert!(root.run("FLUSH PRIVILEGES").starts_with("ERROR 1728"));
+    root.ok("INSERT INTO mysql.global_priv VALUES ('%', 'new', 'no object')");
+    assert!(root.run("FLUSH PRIVILEGES").starts_with("ERROR 4025"));
+    root.ok("UPDATE mysql.global_priv SET Priv = '{\"access\": 18446744073709551615}' WHERE User = 'new'");
+    let answer = clerk
+        .run("INSERT INTO mysql.global_priv VALUES ('%', 'clerk', '{\"access\": 18446744073709551615}')");
+    assert!(answer.starts_with("ERROR 1142"), "{answer}");
+    assert!(clerk.run("FLUSH PRIVILEGES").starts_with("ERROR 1142"));
+    root.ok("FLUSH TABLES");
+    // A crash keeps the stored tables and the old accounts.
+    drop((root, clerk, server));
+    let mut server = Server::open(&disk).expect("the disk opens again");
+    let mut root = server.connect();
+    assert!(root.run("SHOW GRANTS FOR old").contains("old"));
+    root.ok("FLUSH PRIVILEGES, HOSTS");
+    let mut new = server.connect_as("new", "%");
+    assert_eq!(new.run("SELECT User FROM mysql.user ORDER BY User"), "User\nnew\nonly_a_role\n");
+    assert!(new.run("SHOW GRANTS").contains("GRANT SELECT ON `test`.* TO `new`@`%`"));
+    new.ok("CREATE USER late");
+    assert!(new.run("CALL test.mine()").starts_with("ERROR 1449"), "its definer is gone");
+    // A dump removes each view in this way, which keeps it.
+    new.ok("CREATE VIEW test.seen AS SELECT 1 AS x");
+    assert!(new.run("DROP TABLE IF EXISTS test.seen, test.missing").starts_with("OK"));
+    assert_eq!(new.run("SELECT COUNT(*) FROM mysql.db"), "COUNT(*)\n1\n");
+    let logged = world::logged_queries(&server, &disk);
+    let place = |text: &str| logged.iter().position(|query| query.starts_with(text));
+    let dropped = logged.iter().find(|query| query.contains("missing")).expect("logged");
+    assert!(dropped.starts_with("DROP TABLE IF EXISTS ") && dropped.contains("seen`,"), "{dropped}");
+    assert!(place("CREATE TABLE mysql.global_priv") < place("FLUSH PRIVILEGES, HOSTS"), "{logged:?}");
+    assert!(logged.iter().filter(|query| query.starts_with("FLUSH PRIVILEGES")).count() == 1, "{logged:?}");
 }
 
 /// The server generates the account statements for a changed row, so the session's SQL mode must not affect

@@ -1,12 +1,16 @@
 //! `mysql.global_priv`: the accounts in MariaDB's storage format, for tools that read it instead of
-//! `mysql.user`. It is computed from the catalog and cannot be changed.
+//! `mysql.user`. It is computed from the catalog.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_catalog::{Account, AuthMethod, Lifetime, TlsRequirement};
-use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
+use cohort_session::{
+    Replaceable, StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+};
 use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+
+use super::mysql_tables;
 
 const NATIVE_PASSWORD: &str = "mysql_native_password";
 /// The release whose privilege bits `access` uses.
@@ -167,8 +171,12 @@ impl VirtualDefinition for GlobalPriv {
 }
 
 impl VirtualTable for GlobalPriv {
-    fn is_listed(&self) -> bool {
-        false
+    fn replaceable(&self) -> Replaceable {
+        Replaceable::UntilFlushPrivileges
+    }
+
+    fn create_text(&self) -> String {
+        mysql_tables::create_text(self.name()).to_owned()
     }
 
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {

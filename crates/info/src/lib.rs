@@ -14,7 +14,8 @@
 //! | `system_variables` | information_schema.SYSTEM_VARIABLES |
 //! | `engine_status` | SHOW ENGINE STATUS |
 //! | `transactions` | running transactions and lock waits |
-//! | `commit_stages` | information_schema.COHORT_COMMIT_STAGES |
+//! | `commit_stages`, `statements` | information_schema.COHORT_COMMIT_STAGES, COHORT_STATEMENTS |
+//! | `performance/` | rows of performance_schema |
 //! | `view` | views in SHOW and information_schema |
 //! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
 //! | `replica` | SHOW SLAVE STATUS |
@@ -23,6 +24,7 @@
 //! | `maintenance` | CHECK, ANALYZE, OPTIMIZE, REPAIR, CHECKSUM TABLE |
 //! | `privileges` | SHOW PRIVILEGES |
 //! | `log_tables`, `user_table`, `global_priv`, `position_table` | tables of the schema mysql |
+//! | `mysql_tables` | texts of the tables of the schema mysql |
 //! | `server_tables`, `replication_tables` | further tables of mysql and performance_schema |
 //! | `recorded_type` | column types as recorded from MariaDB |
 
@@ -39,6 +41,8 @@ mod listing;
 mod listing_filter;
 mod log_tables;
 mod maintenance;
+mod mysql_tables;
+mod performance;
 mod plugins;
 mod position_table;
 mod privileges;
@@ -52,6 +56,7 @@ mod rows_server;
 mod rows_tables;
 mod schema_table;
 mod server_tables;
+mod statements;
 mod status;
 mod system_variables;
 mod transactions;
@@ -78,7 +83,9 @@ pub use information_schema::information_schema;
 pub use listing::Listing;
 pub use log_tables::check_log_tables;
 pub use maintenance::run as maintain_tables;
+pub use mysql_tables::{STORED as STORED_TABLES, create_text as create_text_of_mysql};
 pub use plugins::run as change_plugins;
+pub use server_tables::privileges_of_words;
 pub use transactions::deadlock_text;
 pub use user_table::privilege_of_column;
 pub use xa_recover::xa_recover;
@@ -102,6 +109,8 @@ pub fn backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> 
             ctx.trx.unlock_for_backup();
             Ok(())
         }
+        // The session runs it.
+        Backup::Server(_) => Err(SqlError::not_supported("this BACKUP here")),
     }
 }
 
@@ -185,7 +194,10 @@ fn schema_of(ctx: &StatementContext<'_>, named: Option<&str>) -> SqlResult<Strin
 fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
     let schema = schema_of(ctx, name.db.as_deref())?;
-    if let Some(found) = ctx.db.virtual_tables.find(&schema, &name.name) {
+    if let Some(found) = ctx.db.virtual_table(&schema, &name.name) {
+        if found.is_view() {
+            return Ok(view::create_virtual(&**found));
+        }
         listing.add([Value::text(found.name()), Value::text(found.create_text())]);
         return Ok(listing);
     }
@@ -220,6 +232,9 @@ fn create_sequence(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResu
 fn create_view(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let schema = schema_of(ctx, name.db.as_deref())?;
     let catalog = ctx.db.catalog();
+    if let Some(found) = ctx.db.virtual_table(&schema, &name.name).filter(|found| found.is_view()) {
+        return Ok(view::create_virtual(&**found));
+    }
     match catalog.view(&schema, &name.name) {
         Some(view) => view::create(ctx, view),
         None => {

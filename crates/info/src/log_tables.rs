@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use cohort_config::VarId;
 use cohort_session::access::{check_statement, check_table};
 use cohort_session::{
     LogTableUse, SessionState, StatementContext, StatementLog, StatementTraits, VirtualColumn,
@@ -56,6 +57,11 @@ pub fn check_log_tables(
         matches!(name.name.as_str(), "general_log" | "slow_log")
             && name.db.as_deref().or(session.current_schema.as_deref()) == Some("mysql")
     };
+    let globals = &session.db.globals;
+    let is_logging = |name: &ObjectName| {
+        let log = if name.name == "slow_log" { VarId::LogSlowQuery } else { VarId::GeneralLog };
+        globals.flag(log) && globals.value(VarId::LogOutput).to_string().contains("TABLE")
+    };
     for table_use in traits.log_tables {
         let error = match (table_use, statement) {
             (LogTableUse::Rows(needed), _) => {
@@ -68,6 +74,10 @@ pub fn check_log_tables(
                 if tables.iter().any(|table| is_log(&table.table)) =>
             {
                 cannot_lock()
+            }
+            // Without logging to the table, ALTER TABLE has no effect, as on other virtual tables.
+            (LogTableUse::Definition(_), Statement::AlterTable(alter)) if !is_logging(&alter.table) => {
+                continue;
             }
             (LogTableUse::Definition(verb), _) if changed_names(statement).tables.into_iter().any(is_log) => {
                 in_use(verb)

@@ -39,7 +39,7 @@ pub fn run(ctx: &mut StatementContext<'_>, maintenance: &TableMaintenance) -> Sq
     for name in &maintenance.names {
         let schema = schema_of(ctx, name.db.as_deref())?;
         let full_name = format!("{schema}.{}", name.name);
-        let messages = outcome(ctx, maintenance.kind, &schema, name)?;
+        let messages = outcome(ctx, maintenance, &schema, name)?;
         is_done |= messages.last() != Some(&failed());
         for (kind, text) in messages {
             let op = Value::text(operation(maintenance.kind));
@@ -86,14 +86,20 @@ fn refused(error: SqlError) -> SqlResult<Messages> {
 
 fn outcome(
     ctx: &mut StatementContext<'_>,
-    kind: MaintenanceKind,
+    maintenance: &TableMaintenance,
     schema: &str,
     name: &ObjectName,
 ) -> SqlResult<Messages> {
+    let kind = maintenance.kind;
     if let Some(view) = ctx.db.catalog().view(schema, &name.name)
         && ctx.session.temporary.find(schema, &name.name).is_none()
     {
-        return Ok(of_view(ctx, kind, view));
+        // REPAIR VIEW corrects the files of a MariaDB view; here the definition is checked only.
+        let is_checked = kind == MaintenanceKind::Repair && maintenance.of_views;
+        return Ok(of_view(ctx, if is_checked { MaintenanceKind::Check } else { kind }, view));
+    }
+    if let Some(found) = ctx.db.virtual_table(schema, &name.name).filter(|found| found.schema() == "mysql") {
+        return Ok(of_virtual(kind, found.is_view(), maintenance.of_views));
     }
     let table = match locked(ctx, schema, &name.name, kind) {
         Ok(Some(table)) => table,
@@ -130,6 +136,19 @@ fn outcome(
         // Statistics are read when they are needed, so ANALYZE has nothing to do.
         _ => vec![("status", "OK".to_owned())],
     })
+}
+
+/// Returns the messages for a virtual table, whose rows are parts of the catalog.
+fn of_virtual(kind: MaintenanceKind, is_view: bool, of_views: bool) -> Messages {
+    match kind {
+        MaintenanceKind::Repair if is_view && of_views => vec![("status", "OK".to_owned())],
+        MaintenanceKind::Check => vec![("status", "OK".to_owned())],
+        MaintenanceKind::Analyze if !is_view => vec![("status", "OK".to_owned())],
+        _ => {
+            let text = format!("The storage engine for the table doesn't support {}", operation(kind));
+            vec![("note", text)]
+        }
+    }
 }
 
 /// Checks a view: whether its query can be bound.

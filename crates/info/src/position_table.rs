@@ -1,11 +1,15 @@
 //! `mysql.gtid_slave_pos`: the replica position of this server, in the form that tools read. The position is
-//! stored in commit records; this table shows it and cannot be changed. Lists of tables omit it, so that a
-//! dump of all databases does not carry it to another server.
+//! stored in commit records; this table shows it and cannot be changed. A dump creates it on another server,
+//! where its rows are the position, as MariaDB expects.
 
 use std::sync::Arc;
 
-use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
+use cohort_session::{
+    Replaceable, StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+};
 use cohort_types::{ColumnType, SqlResult, TypeKind, Value};
+
+use super::mysql_tables;
 
 struct PositionTable {
     columns: [VirtualColumn; 4],
@@ -42,8 +46,12 @@ impl VirtualDefinition for PositionTable {
 }
 
 impl VirtualTable for PositionTable {
-    fn is_listed(&self) -> bool {
-        false
+    fn replaceable(&self) -> Replaceable {
+        Replaceable::UntilFlushPrivileges
+    }
+
+    fn create_text(&self) -> String {
+        mysql_tables::create_text(self.name()).to_owned()
     }
 
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {

@@ -10,7 +10,7 @@ use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Type
 
 use super::cells::{does_more_than_read, integer, number, text, visible_tables};
 use super::schema_table::SchemaTable;
-use super::{foreign, view};
+use super::{foreign, mysql_tables, view};
 use cohort_ddl::create_text::{default_text, engine_options, in_zone, ordered_options};
 
 type Rows = SqlResult<Vec<Vec<Value>>>;
@@ -49,10 +49,10 @@ pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut Statem
         .virtual_tables
         .all()
         .iter()
-        .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()))
+        .filter(|t| t.is_listed() && wanted.has(t.schema(), t.name()) && !ctx.db.is_replaced(&***t))
         .cloned();
     let (views, others): (Vec<_>, Vec<_>) = virtual_tables.partition(|t| t.schema() == "information_schema");
-    let (logs, performance): (Vec<_>, Vec<_>) = others.into_iter().partition(|t| t.schema() == "mysql");
+    let (of_mysql, performance): (Vec<_>, Vec<_>) = others.into_iter().partition(|t| t.schema() == "mysql");
     let mut rows: Vec<_> = views
         .into_iter()
         .map(|view| {
@@ -73,17 +73,18 @@ pub(super) fn tables(table: &SchemaTable, wanted: &WantedNames, ctx: &mut Statem
         })
         .collect();
     let access = ctx.session.access();
-    let seen = logs.iter().filter(|log| sees_table(&access, "mysql", log.name()));
-    rows.extend(seen.map(|log| log_row(table, log.name())));
     let seen = performance.iter().filter(|found| sees_table(&access, "performance_schema", found.name()));
     rows.extend(seen.map(|found| performance_row(table, found.name())));
     let first = rows.len();
+    let seen = of_mysql.iter().filter(|found| sees_table(&access, "mysql", found.name()));
+    rows.extend(seen.map(|found| mysql_row(table, &**found)));
+    let is_sorted = rows.len() == first;
     for base in visible_tables(ctx, wanted) {
         ctx.check_interrupt()?;
         rows.push(table_row(table, ctx, &base)?);
     }
     let own = view::table_rows(table, wanted, ctx);
-    if !own.is_empty() {
+    if !own.is_empty() || !is_sorted {
         rows.extend(own);
         let [schema, name] = ["TABLE_SCHEMA", "TABLE_NAME"].map(|column| table.place(column));
         rows[first..].sort_by(|a, b| {
@@ -110,14 +111,25 @@ fn performance_row(out: &SchemaTable, name: &'static str) -> Vec<Value> {
     ])
 }
 
-fn log_row(out: &SchemaTable, name: &'static str) -> Vec<Value> {
-    let comment = if name == "slow_log" { "Slow log" } else { "General log" };
+/// Returns the row of a virtual table of the schema `mysql`.
+fn mysql_row(out: &SchemaTable, found: &dyn VirtualTable) -> Vec<Value> {
+    if found.is_view() {
+        return out.row([
+            ("TABLE_CATALOG", text("def")),
+            ("TABLE_SCHEMA", text(found.schema())),
+            ("TABLE_NAME", text(found.name())),
+            ("TABLE_TYPE", text("VIEW")),
+            ("TABLE_COMMENT", text("VIEW")),
+        ]);
+    }
+    let create = found.create_text();
+    let (engine, comment) = mysql_tables::engine_and_comment(&create);
     out.row([
         ("TABLE_CATALOG", text("def")),
-        ("TABLE_SCHEMA", text("mysql")),
-        ("TABLE_NAME", text(name)),
+        ("TABLE_SCHEMA", text(found.schema())),
+        ("TABLE_NAME", text(found.name())),
         ("TABLE_TYPE", text("BASE TABLE")),
-        ("ENGINE", text("CSV")),
+        ("ENGINE", text(engine)),
         ("VERSION", number(10_u64)),
         ("ROW_FORMAT", text("Dynamic")),
         ("TABLE_ROWS", number(0_u64)),
@@ -187,7 +199,7 @@ fn columns_held(access: &Access, table: &Table, n: usize) -> Privileges {
 pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let access = ctx.session.access();
     let mut rows = Vec::new();
-    let sees = |schema: &str, name: &str| schema != "performance_schema" || sees_table(&access, schema, name);
+    let sees = |schema: &str, name: &str| schema == "information_schema" || sees_table(&access, schema, name);
     for table in ctx
         .db
         .virtual_tables
@@ -195,6 +207,7 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
         .iter()
         .filter(|t| t.is_listed() || wanted.is_shown())
         .filter(|t| wanted.has(t.schema(), t.name()) && sees(t.schema(), t.name()))
+        .filter(|t| !ctx.db.is_replaced(&***t))
     {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));

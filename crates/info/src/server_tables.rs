@@ -1,18 +1,20 @@
 //! Tables of the schemas `mysql` and `performance_schema` that tools read, with columns as recorded from
-//! MariaDB 10.11. The tables of `mysql` describe features that do not exist here (help, named time zones) and
-//! are empty, except for those about privileges, roles, proxies, routines and events. Lists of tables
-//! omit them, as they omit `mysql.user`. The tables of `performance_schema` are empty because it is switched
-//! off, as in MariaDB by default, except for `replication_*`, which need no collected data.
+//! MariaDB 10.11. The tables of `mysql` show privileges, roles, proxies, routines and events; those of HELP
+//! are empty. The rows of `performance_schema` are computed by `performance/`.
 
 use std::sync::Arc;
 
 use cohort_catalog::AdminOption;
-use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
+use cohort_session::{
+    Replaceable, StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
+    default_create_text,
+};
 use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Value};
 
+use super::mysql_tables;
 use super::recorded_type::column_type;
 use super::user_table::PRIVILEGES;
-use super::{events, replication_tables, routines};
+use super::{events, performance, routines};
 
 /// `[schema.table]`, followed by a line per column with tab-separated fields: name, type, `null` if nullable,
 /// and the collation if it is not the usual one.
@@ -56,6 +58,17 @@ fn grant_word(privilege: Privilege) -> &'static str {
             known.map_or("", |(column, _)| column.trim_end_matches("_priv"))
         }
     }
+}
+
+/// Returns the privileges that a SET column of the privilege tables lists.
+pub fn privileges_of_words(text: &str) -> Privileges {
+    let named =
+        |word: &str| Privilege::ALL.iter().find(|known| grant_word(**known).eq_ignore_ascii_case(word));
+    // Privileges that these columns do not show have no word.
+    text.split(',')
+        .filter(|word| !word.is_empty())
+        .filter_map(named)
+        .fold(Privileges::NONE, |all, privilege| all.with(*privilege))
 }
 
 /// Returns the value of a SET column of privileges.
@@ -181,8 +194,25 @@ impl VirtualDefinition for ServerTable {
 }
 
 impl VirtualTable for ServerTable {
+    /// The texts of HELP are not part of the server. A dump that lists the tables of HELP would remove the
+    /// texts from another server.
     fn is_listed(&self) -> bool {
-        self.schema != "mysql"
+        self.schema != "mysql" || !self.name.starts_with("help_")
+    }
+
+    fn replaceable(&self) -> Replaceable {
+        match self.schema {
+            "mysql" if self.name.starts_with("help_") => Replaceable::UntilDropped,
+            "mysql" => Replaceable::UntilFlushPrivileges,
+            _ => Replaceable::Never,
+        }
+    }
+
+    fn create_text(&self) -> String {
+        match self.schema {
+            "mysql" => mysql_tables::create_text(self.name).to_owned(),
+            _ => default_create_text(self),
+        }
     }
 
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
@@ -192,8 +222,8 @@ impl VirtualTable for ServerTable {
         if (self.schema, self.name) == ("mysql", "proxies_priv") {
             return Ok(self.proxies(ctx));
         }
-        if self.schema == "performance_schema" && self.name.starts_with("replication_") {
-            return Ok(replication_tables::rows(self.name, &self.columns, ctx));
+        if self.schema == "performance_schema" {
+            return Ok(performance::rows(self.name, &self.columns, ctx));
         }
         if (self.schema, self.name) == ("mysql", "roles_mapping") {
             return Ok(self.roles(ctx));

@@ -1,12 +1,13 @@
 //! `mysql.user`: the accounts as shown by MariaDB's view of that name, for tools that list them. The table is
-//! computed from the catalog and is read-only. Lists of tables leave it out, so that a dump of all databases
-//! does not carry it to a server where it is something else.
+//! computed from the catalog. DELETE from it drops accounts.
 
 use std::sync::Arc;
 
 use cohort_catalog::{Account, TlsRequirement};
 use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
 use cohort_types::{Collation, ColumnType, Decimal, Privilege, SqlResult, TypeKind, Value};
+
+use super::mysql_tables;
 
 /// The columns with Y or N, and the privileges that they show.
 pub(super) const PRIVILEGES: [(&str, Privilege); 30] = [
@@ -127,8 +128,8 @@ impl VirtualDefinition for UserTable {
 }
 
 impl VirtualTable for UserTable {
-    fn is_listed(&self) -> bool {
-        false
+    fn create_text(&self) -> String {
+        mysql_tables::create_text(self.name()).to_owned()
     }
 
     fn rows(&self, _: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {

@@ -6,24 +6,35 @@ use cohort_ddl::{shown_text, view_attributes};
 use cohort_expr::ExprType;
 use cohort_plan::{ParamSource, PlanContext, Query, bind_view, origin};
 use cohort_session::access::{Access, sees_table};
-use cohort_session::{SessionNames, StatementContext, WantedNames};
+use cohort_session::{SessionNames, StatementContext, VirtualTable, WantedNames};
 use cohort_types::{SqlResult, TypeKind, Value};
 
 use super::cells::{definition, text};
 use super::listing::Listing;
 use super::schema_table::SchemaTable;
 
+fn listing() -> Listing {
+    Listing::new(&[
+        ("View", 64),
+        ("Create View", 1024),
+        ("character_set_client", 32),
+        ("collation_connection", 64),
+    ])
+}
+
+/// Returns the result of SHOW CREATE VIEW for a virtual table that is a view in MariaDB.
+pub(super) fn create_virtual(view: &dyn VirtualTable) -> Listing {
+    let mut listing = listing();
+    listing.add([view.name(), &view.create_text(), "utf8mb4", "utf8mb4_general_ci"].map(Value::text));
+    listing
+}
+
 /// Runs SHOW CREATE VIEW.
 pub(super) fn create(ctx: &StatementContext<'_>, view: &std::sync::Arc<View>) -> SqlResult<Listing> {
     if let Err(error) = as_table(ctx, view) {
         ctx.eval.push_warning(cohort_types::Warning { level: cohort_types::Level::Warning, error });
     }
-    let mut listing = Listing::new(&[
-        ("View", 64),
-        ("Create View", 1024),
-        ("character_set_client", 32),
-        ("collation_connection", 64),
-    ]);
+    let mut listing = listing();
     let current = ctx.session.current_schema.as_deref();
     let show = ShowStyle::of(ctx);
     let schema = match current == Some(&*view.name.schema) {
@@ -83,7 +94,34 @@ pub fn rows(
             ("ALGORITHM", text(&view.algorithm)),
         ])
     };
-    Ok(visible(ctx, &access, wanted).iter().map(row).collect())
+    let mut rows: Vec<Vec<Value>> = visible(ctx, &access, wanted).iter().map(row).collect();
+    let of_mysql = ctx.db.virtual_tables.all().iter().filter(|found| found.is_view());
+    let seen = of_mysql.filter(|found| {
+        wanted.has(found.schema(), found.name())
+            && sees_table(&access, found.schema(), found.name())
+            && !ctx.db.is_replaced(&***found)
+    });
+    rows.extend(seen.map(|found| virtual_row(out, &**found)));
+    Ok(rows)
+}
+
+/// Returns the row of VIEWS for a virtual table that is a view in MariaDB.
+fn virtual_row(out: &SchemaTable, view: &dyn VirtualTable) -> Vec<Value> {
+    let create = view.create_text();
+    let (_, definition) = create.split_once(" AS ").unwrap_or_default();
+    out.row([
+        ("TABLE_CATALOG", text("def")),
+        ("TABLE_SCHEMA", text(view.schema())),
+        ("TABLE_NAME", text(view.name())),
+        ("VIEW_DEFINITION", text(definition)),
+        ("CHECK_OPTION", text("NONE")),
+        ("IS_UPDATABLE", text("YES")),
+        ("DEFINER", text("root@localhost")),
+        ("SECURITY_TYPE", text("INVOKER")),
+        ("CHARACTER_SET_CLIENT", text("utf8mb4")),
+        ("COLLATION_CONNECTION", text("utf8mb4_general_ci")),
+        ("ALGORITHM", text("UNDEFINED")),
+    ])
 }
 
 /// Returns the rows of TABLES for views.

@@ -75,6 +75,14 @@ impl State {
         out
     }
 
+    /// Returns the whole file with these contents.
+    pub fn file(&self) -> Vec<u8> {
+        let mut bytes = self.encode();
+        bytes.resize(COPY_BYTES as usize, 0);
+        bytes.extend_from_within(..);
+        bytes
+    }
+
     fn decode(bytes: &[u8]) -> Result<Copy, Truncated> {
         let mut r = Reader::new(bytes);
         let crc = r.u32()?;

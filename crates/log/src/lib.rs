@@ -19,11 +19,13 @@
 //! | `log.rs` | append, flush, checkpoint, close |
 //! | `scan.rs` | reading records; detecting the log's end and damage |
 //! | `recovery.rs`, `reader.rs` | reading at the start, and while the log is appended to |
+//! | `pin.rs` | pins of backups; the files of a copy |
 
 mod control;
 mod error;
 mod log;
 mod options;
+mod pin;
 mod preallocation;
 mod reader;
 mod record;
@@ -38,6 +40,7 @@ mod tail;
 pub use error::{FullCause, LogError};
 pub use log::{Log, LogReservation, Span};
 pub use options::{LogOptions, LogStats, Preallocation};
+pub use pin::{LogCopy, LogFile, LogPin};
 pub use reader::LogReader;
 pub use record::{Record, RecordKind};
 pub use recovery::{NewLog, Opened, Recovery};

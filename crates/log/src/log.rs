@@ -26,7 +26,7 @@
 //! Only `promised` may decrease: when an unused part of a reservation is returned.
 //!
 //! # Lock order
-//! `flusher` > `tail`; `control` > `making` (`space.rs`).
+//! `flusher` > `tail`; `control` > `pins` > `making` (`space.rs`).
 //!
 //! # On failure
 //! A failed write or sync poisons the log. So does a failure of the preallocation, unless only space is
@@ -45,6 +45,7 @@ use parking_lot::Mutex;
 
 use crate::control::{self, Control};
 use crate::options::Preallocation;
+use crate::pin::LogPin;
 use crate::preallocation;
 use crate::record::{payload_crc, record_bytes};
 use crate::scan::Generations;
@@ -249,8 +250,12 @@ impl Log {
         });
         updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
         shared.space.retained.store(from, Ordering::Release);
-        let first = shared.segments.geometry.segment_of(from);
-        shared.reuse(shared.segments.release_below(first))
+        shared.release()
+    }
+
+    /// Pins the log from where recovery starts on: checkpoints keep it for the holder.
+    pub fn pin(&self) -> LogPin {
+        LogPin::new(Arc::clone(&self.shared))
     }
 
     /// Flushes the log and records its end, so that the next start detects any damage. Nothing may be

@@ -113,6 +113,12 @@ impl Shared {
         }
     }
 
+    /// Releases the segments that neither recovery nor a pin needs.
+    pub(crate) fn release(&self) -> Result<(), LogError> {
+        let first = self.segments.geometry.segment_of(self.space.kept());
+        self.reuse(self.segments.release_below(first))
+    }
+
     /// Takes released segments for reuse, and removes those that are too many. As many as one checkpoint
     /// releases are needed until the next checkpoint. So under a steady load none is removed and none
     /// created, and the log takes no more space than right before a checkpoint.

@@ -20,9 +20,9 @@ pub struct LogReader {
 
 impl LogReader {
     pub(crate) fn new(shared: Arc<Shared>, from: Lsn) -> Result<LogReader, LogError> {
-        let retained = Lsn(shared.space.retained.load(Ordering::Acquire));
-        if from < retained {
-            return Err(LogError::Released { asked: from, retained });
+        let kept = Lsn(shared.space.kept());
+        if from < kept {
+            return Err(LogError::Released { asked: from, retained: kept });
         }
         let scanner = Scanner::new(shared.segments.clone(), shared.generations, from.0);
         Ok(LogReader { shared, scanner })
@@ -37,13 +37,18 @@ impl LogReader {
             Err(None) => Ok(None),
             Err(what) => {
                 let asked = self.position();
-                let retained = Lsn(self.shared.space.retained.load(Ordering::Acquire));
+                let retained = Lsn(self.shared.space.kept());
                 if asked < retained {
                     return Err(LogError::Released { asked, retained });
                 }
                 self.scanner.check_end(durable, what).map(|()| None)
             }
         }
+    }
+
+    /// Returns the bytes in the log of the record that `next` has returned last, with header and padding.
+    pub(crate) fn last_bytes(&self) -> &[u8] {
+        self.scanner.last_bytes()
     }
 
     /// Returns the start of the record that `next` reads next.

@@ -95,6 +95,12 @@ impl Scanner {
         Record { lsn: Lsn(header.lsn), end: Lsn(self.position), kind: header.kind, payload }
     }
 
+    /// Returns all bytes of that record, with header and padding.
+    pub fn last_bytes(&self) -> &[u8] {
+        let header = self.last.as_ref().expect("advance found one");
+        &self.buf[(header.lsn - self.buf_start) as usize..(self.position - self.buf_start) as usize]
+    }
+
     fn find(&mut self, limit: u64) -> Result<Found, LogError> {
         let salt = self.segments.geometry.salt;
         let position = self.position;

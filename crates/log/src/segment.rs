@@ -89,9 +89,14 @@ impl Way {
     }
 }
 
+/// Returns the file name of a segment.
+pub(crate) fn name_of(segment: u64) -> PathBuf {
+    format!("log.{:06}", segment + 1).into()
+}
+
 /// Returns the path of a segment.
 pub(crate) fn path_of(dir: &Path, segment: u64) -> PathBuf {
-    dir.join(format!("log.{:06}", segment + 1))
+    dir.join(name_of(segment))
 }
 
 /// Returns the number of the segment with this file name.
@@ -101,7 +106,8 @@ pub(crate) fn parse_name(name: &Path) -> Option<u64> {
     (number > 0 && format!("{number:06}") == digits).then(|| number - 1)
 }
 
-fn header(geometry: Geometry, segment: u64) -> Vec<u8> {
+/// Returns the first block of a segment.
+pub(crate) fn header(geometry: Geometry, segment: u64) -> Vec<u8> {
     let mut block = vec![0; BLOCK_BYTES as usize];
     block[4..12].copy_from_slice(MAGIC);
     block[12..16].copy_from_slice(&VERSION.to_le_bytes());

@@ -4,6 +4,7 @@
 //! forward, which succeeds as long as it stays within `ready_end` (the end of the last ready segment) and the
 //! cap. So an append never finds its segment missing (I6).
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
@@ -16,6 +17,8 @@ pub(crate) struct Space {
     pub ready_end: AtomicU64,
     /// Start of the part that must be kept. Written by checkpoints.
     pub retained: AtomicU64,
+    /// LSNs from which the log is kept for readers, by the number of the pin.
+    pub pins: Mutex<Pins>,
     /// Released segments still under their old names.
     pub making: Mutex<Vec<u64>>,
     pub worker: Mutex<WorkerState>,
@@ -28,6 +31,13 @@ pub(crate) struct Space {
     pub created: AtomicU64,
     pub recycled: AtomicU64,
     pub waits: AtomicU64,
+}
+
+/// The pins of a log.
+#[derive(Default)]
+pub(crate) struct Pins {
+    pub from: BTreeMap<u64, u64>,
+    pub next: u64,
 }
 
 #[derive(Default)]
@@ -46,6 +56,7 @@ impl Space {
             promised: AtomicU64::new(end),
             ready_end: AtomicU64::new(ready_end),
             retained: AtomicU64::new(retained),
+            pins: Mutex::default(),
             making: Mutex::new(released),
             worker: Mutex::default(),
             work: Condvar::new(),
@@ -55,6 +66,13 @@ impl Space {
             recycled: AtomicU64::new(0),
             waits: AtomicU64::new(0),
         }
+    }
+
+    /// Returns the start of the part that recovery or a pin needs.
+    pub fn kept(&self) -> u64 {
+        let pins = self.pins.lock();
+        let retained = self.retained.load(Ordering::Acquire);
+        pins.from.values().copied().min().map_or(retained, |pinned| pinned.min(retained))
     }
 
     pub fn give_back(&self, bytes: u64) {

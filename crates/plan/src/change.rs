@@ -346,6 +346,10 @@ impl<'c> Change<'c> {
     fn target(&mut self, slot: usize, statement: &str, how: Option<Privilege>) -> SqlResult<(usize, usize)> {
         let entry = &self.scope.tables[self.scope.table_of(slot)];
         let found = written(&self.from, slot).map_err(|refusal| match refusal {
+            // As the view that it is in MariaDB.
+            Refusal::Table if matches!(&entry.relation, Relation::Virtual(found) if found.is_view()) => {
+                SqlError::column_not_updatable(&self.scope.slot(slot).name)
+            }
             Refusal::Table => SqlError::target_not_updatable(&entry.name, statement),
             Refusal::Column => SqlError::column_not_updatable(&self.scope.slot(slot).name),
         })?;

@@ -9,6 +9,11 @@
 //! Only `--initialize` creates a data directory. A start with a missing or empty one is refused: it may be
 //! the mount point of a volume that is not mounted, and a server without data must not look like a healthy
 //! one.
+//!
+//! # Backups
+//! A full backup is a data directory with a manifest. The first start in it compares the lengths of the files
+//! with the manifest, and then renames the manifest, because the files are going to change. No server starts
+//! in a backup that was not finished, or in an incremental one.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -17,9 +22,13 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use cohort_backup_format::{MANIFEST, Manifest, ManifestError, UNFINISHED};
+
 const VERSION_FILE: &str = "cohort.version";
 const VERSION_FILE_NEW: &str = "cohort.version.new";
 const LOCK_FILE: &str = "cohort.lock";
+/// Name of the manifest of the backup that the directory was started from.
+const RESTORED: &str = "cohort-backup.restored.json";
 const FORMAT: &str = "cohort 1";
 
 /// The data directory cannot be used. Nothing in it was changed.
@@ -41,6 +50,8 @@ pub enum DatadirError {
     VersionLost(PathBuf),
     /// It was created by another version.
     Version(PathBuf, String),
+    /// It is a backup that cannot be started from, for this reason.
+    Backup(String),
     /// Another process uses it.
     InUse(PathBuf, String),
 }
@@ -101,6 +112,7 @@ impl fmt::Display for DatadirError {
                  wrote it (CHANGELOG.md), or load a dump of it into a new directory",
                 path.display()
             ),
+            DatadirError::Backup(why) => write!(f, "Can't start from a backup: {why}"),
             DatadirError::InUse(path, pid) => {
                 write!(
                     f,
@@ -171,6 +183,9 @@ fn look_for_nothing(path: &Path) -> Result<(), DatadirError> {
 
 fn look_at(path: &Path) -> Result<Found, DatadirError> {
     let failed = |error| DatadirError::Io(path.to_owned(), error);
+    if path.join(UNFINISHED).exists() {
+        return Err(DatadirError::Backup(ManifestError::Unfinished(path.join(UNFINISHED)).to_string()));
+    }
     let version = match fs::read_to_string(path.join(VERSION_FILE)) {
         Ok(text) if text.trim() == FORMAT => return Ok(Found::Own),
         Ok(text) => Some(text),
@@ -218,8 +233,35 @@ impl Inspected {
         let path =
             fs::canonicalize(&self.path).map_err(|error| DatadirError::Io(self.path.clone(), error))?;
         let _lock = lock(&path)?;
+        adopt_backup(&path)?;
         Ok(Datadir { path, _lock })
     }
+}
+
+/// Turns a full backup into a data directory that may change: checks that its files are there, and renames
+/// the manifest.
+fn adopt_backup(path: &Path) -> Result<(), DatadirError> {
+    let manifest = match Manifest::read(path) {
+        Err(ManifestError::Missing(_)) => return Ok(()),
+        read => read.map_err(|error| DatadirError::Backup(error.to_string()))?,
+    };
+    if manifest.parent.is_some() {
+        let what = "is an incremental backup; restore it together with the full one: cohort-backup restore";
+        return Err(DatadirError::Backup(format!("{} {what}", path.display())));
+    }
+    for entry in &manifest.files {
+        let file = path.join(&entry.path);
+        let found = match fs::metadata(&file) {
+            Ok(found) if found.len() == entry.size => continue,
+            Ok(found) => format!("has {} bytes, not {}", found.len(), entry.size),
+            Err(error) => format!("cannot be read: {error}"),
+        };
+        let what = format!("{} {found}; copy the backup again, or use another one", file.display());
+        return Err(DatadirError::Backup(what));
+    }
+    let failed = |error| DatadirError::Io(path.to_owned(), error);
+    fs::rename(path.join(MANIFEST), path.join(RESTORED)).map_err(failed)?;
+    File::open(path).and_then(|dir| dir.sync_all()).map_err(failed)
 }
 
 /// Locks the directory for this process.

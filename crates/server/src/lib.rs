@@ -23,6 +23,7 @@
 //! | `housekeeping` | timeouts, uptime |
 //! | `event_scheduler` | the thread that starts the runs of events |
 //! | `init_file` | statements that run before clients are admitted |
+//! | `system_tables` | stored tables of the schema mysql |
 //! | `storage` | opens catalog, engines, locks and commit path |
 //! | `datadir` | recognises and locks the data directory |
 //! | `signals`, `machine`, `systemd` | the process, the machine, the service manager |
@@ -79,6 +80,7 @@ mod statement_log;
 pub mod storage;
 mod sync;
 mod syslog;
+pub mod system_tables;
 pub mod systemd;
 mod tls;
 mod wire;

@@ -21,7 +21,7 @@ use cohort_server::storage::{self, StorageOptions, StorageStatus};
 use cohort_server::systemd::Notifier;
 use cohort_server::{
     CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, Tls, WorkerLimits, Workers,
-    flush_watch, init_file, machine,
+    flush_watch, init_file, machine, system_tables,
 };
 use cohort_vfs::{SharedClock, World};
 
@@ -393,6 +393,7 @@ fn serve(
         commit: Arc::clone(&commit),
         backend: Arc::downgrade(&backend),
     };
+    system_tables::create_missing(&backend, server.connection_ids()(), log);
     // A signal ends the process while the file runs: nothing is served yet, and a start recovers.
     if let Some((file, statements)) = read_init_file(globals, datadir.path()).map_err(|e| refuse(&e))?
         && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements)

@@ -221,11 +221,17 @@ impl SqlBackend {
         next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
         stop: &Arc<AtomicBool>,
     ) -> std::io::Result<()> {
-        if self.db.globals.value(VarId::EventScheduler) == VarValue::text("DISABLED") {
+        let at_start = self.db.globals.value(VarId::EventScheduler);
+        self.db.event_scheduler_at_start.get_or_init(|| at_start.clone());
+        if at_start == VarValue::text("DISABLED") {
             return Ok(());
         }
         let scheduler = EventScheduler::new(&self.db, log.clone(), next_id, Arc::clone(stop));
         std::thread::Builder::new().name("events".into()).spawn(move || scheduler.run()).map(drop)
+    }
+
+    pub(crate) fn database(&self) -> &Arc<Database> {
+        &self.db
     }
 
     /// Opens the session of the server itself, for `init_file`.
@@ -253,6 +259,7 @@ impl SqlBackend {
                 return Err(error);
             }
         };
+        process.set_attributes(&info.attributes);
         process.set_closer(Some(Box::new(move |level| {
             if level == KillLevel::Connection {
                 closer();
@@ -511,7 +518,10 @@ impl Session for SqlSession {
 
     fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError> {
         self.session.change_user(exec_info(&info))?;
-        self.process.set_identity(identity(&info));
+        let identity = identity(&info);
+        self.session.database().processes.count_login(&identity);
+        self.process.set_identity(identity);
+        self.process.set_attributes(&info.attributes);
         self.is_interactive = info.interactive;
         self.adopt_timeout();
         Ok(())
@@ -579,6 +589,14 @@ impl Session for SqlSession {
 
     fn hold(&self) -> &Arc<ReplyBarrier> {
         self.session.hold()
+    }
+
+    fn settle(&mut self) -> bool {
+        self.session.settle()
+    }
+
+    fn write_log(&mut self) {
+        self.session.write_held_entries();
     }
 
     fn killed(&self) -> Killed {

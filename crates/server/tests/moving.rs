@@ -175,7 +175,7 @@ fn a_server_is_backed_up_and_restored_by_the_page() {
             other => panic!("{other}"),
         }
     }
-    assert_eq!(commands, 9, "the page has its lines");
+    assert_eq!(commands, 7, "the page has its lines");
     assert!(checksums.len() == 2 && checksums[0] == checksums[1], "{checksums:?}");
     let rows = new.sql("SELECT id, HEX(b), d FROM shop.orders ORDER BY id");
     assert_eq!(rows, "1\tFF00\t1.50\n2\t74776F\t2.25\n3\t7468726565\t3.00");

@@ -8,11 +8,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{Budget, CommitSeq, ConnectionId};
-use cohort_catalog::CatalogVersions;
+use cohort_catalog::{CatalogVersions, TableName};
 use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
+use cohort_observe::Statements;
 use cohort_trx::{BinlogCache, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, anonymous_temp_file};
@@ -20,6 +21,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
+use crate::event_kind::EventKind;
 use crate::event_runs::EventRuns;
 use crate::functions::StatementFunctions;
 use crate::ids::Ids;
@@ -31,7 +33,7 @@ use crate::sequence::Sequences;
 use crate::server_files::ServerFiles;
 use crate::statement_log::{LogFiles, LogRows, StatementLog};
 use crate::user_lock_holders::UserLockHolders;
-use crate::virtual_table::VirtualTables;
+use crate::virtual_table::{Replaceable, VirtualTable, VirtualTables};
 use crate::word_check::WordList;
 
 /// A connected replica, as it registered itself.
@@ -131,6 +133,8 @@ pub struct Database {
     pub account_usages: Arc<AccountUsages>,
     /// The connections, for SHOW PROCESSLIST and KILL.
     pub processes: ProcessList,
+    /// The statistics of statements by digest.
+    pub statements: Statements,
     /// The generators of table and index ids.
     pub ids: Ids,
     /// The tables of information_schema.
@@ -159,6 +163,8 @@ pub struct Database {
     pub row_hooks: OnceLock<Arc<dyn RowHooks>>,
     /// The times of the last runs of events.
     pub event_runs: EventRuns,
+    /// `event_scheduler` at the start of the server; set once, for the value ORIGINAL.
+    pub event_scheduler_at_start: OnceLock<VarValue>,
     /// The files of the statement logs; set once by the server.
     pub log_files: RwLock<Option<Arc<dyn LogFiles>>>,
     /// The replica side; set once by the server.
@@ -200,11 +206,13 @@ impl Database {
         });
         let caches = keep(processes.memory());
         let first_short_uuid = first_short_uuid(&env);
+        let statements = statements(&env);
         let db = Arc::new(Database {
             env,
             rng: parts.rng,
             status: parts.status,
             processes,
+            statements,
             ids: Ids::default(),
             virtual_tables: parts.virtual_tables,
             index_samples: IndexSamples::default(),
@@ -220,6 +228,7 @@ impl Database {
             functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
             event_runs: EventRuns::default(),
+            event_scheduler_at_start: OnceLock::new(),
             log_files: RwLock::new(None),
             replica: RwLock::new(None),
             callbacks: RwLock::new(None),
@@ -227,6 +236,30 @@ impl Database {
         });
         adopt(&db.env);
         db
+    }
+
+    /// Finds a virtual table by name, ignoring case. A stored table in the schema `mysql` hides the virtual
+    /// table of its name.
+    pub fn virtual_table(&self, schema: &str, name: &str) -> Option<&Arc<dyn VirtualTable>> {
+        self.virtual_tables.find(schema, name).filter(|found| !self.is_replaced(&***found))
+    }
+
+    /// Returns whether a stored table has replaced a virtual table.
+    pub fn is_replaced(&self, table: &dyn VirtualTable) -> bool {
+        let is_stored = || self.catalog().table(table.schema(), table.name()).is_some();
+        table.replaceable() != Replaceable::Never && is_stored()
+    }
+
+    /// Returns the names of virtual tables that stored tables have replaced until FLUSH PRIVILEGES.
+    pub fn replaced_tables(&self) -> Vec<TableName> {
+        let tables = self.virtual_tables.all().iter().filter(|table| {
+            table.replaceable() == Replaceable::UntilFlushPrivileges && self.is_replaced(&***table)
+        });
+        let name = |table: &Arc<dyn VirtualTable>| TableName {
+            schema: table.schema().to_owned(),
+            table: table.name().to_owned(),
+        };
+        tables.map(name).collect()
     }
 
     /// Reopens the file of a statement log, for FLUSH.
@@ -256,6 +289,25 @@ impl Database {
     pub fn memory_limits(&self) -> MemoryLimits {
         MemoryLimits { sessions: Arc::clone(self.processes.memory()), caches: Arc::clone(&self.caches) }
     }
+}
+
+/// Longest example of a statement.
+const SAMPLE_BYTES_MAX: usize = 1024;
+/// Most lanes of the statistics: more threads than that rarely end statements at the same moment.
+const LANES_MAX: usize = 32;
+
+/// Creates the statistics of statements.
+fn statements(env: &TrxEnv) -> Statements {
+    let globals = &env.globals;
+    let bytes_max = match globals.flag(VarId::PerformanceSchema) {
+        true => globals.uint(VarId::StatementsMemoryMax),
+        false => 0,
+    };
+    let workers = match globals.uint(VarId::ThreadPoolSize) as usize {
+        0 => std::thread::available_parallelism().map_or(1, |n| n.get() + 1),
+        workers => workers,
+    };
+    Statements::new(EventKind::COUNT, bytes_max, (2 * workers).min(LANES_MAX), SAMPLE_BYTES_MAX)
 }
 
 /// Returns the first result of UUID_SHORT: the low byte of the server's id, followed by the second of the

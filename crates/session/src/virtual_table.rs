@@ -13,6 +13,14 @@ use cohort_types::{Collation, SqlResult, Value};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
+/// How long a stored table replaces a virtual one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replaceable {
+    Never,
+    UntilFlushPrivileges,
+    UntilDropped,
+}
+
 /// A table whose rows are computed when it is read.
 pub trait VirtualTable: VirtualDefinition {
     /// Returns whether lists of tables include it.
@@ -20,22 +28,15 @@ pub trait VirtualTable: VirtualDefinition {
         true
     }
 
+    /// Returns whether a stored table of this name may replace the table, as when a dump of MariaDB is
+    /// loaded.
+    fn replaceable(&self) -> Replaceable {
+        Replaceable::Never
+    }
+
     /// Returns the text of SHOW CREATE TABLE.
     fn create_text(&self) -> String {
-        let column = |column: &VirtualColumn| {
-            let null = if column.nullable { "" } else { " NOT NULL" };
-            format!("  {} {}{null}", quoted_name(column.name), column.ty.sql_text())
-        };
-        let columns: Vec<String> = self.columns().iter().map(column).collect();
-        let (engine, option) = match self.columns().iter().any(|column| column.ty.kind.is_blob()) {
-            true => ("Aria", " PAGE_CHECKSUM=0"),
-            false => ("MEMORY", ""),
-        };
-        format!(
-            "CREATE TEMPORARY TABLE {} (\n{}\n) ENGINE={engine} DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci{option}",
-            quoted_name(self.name()),
-            columns.join(",\n")
-        )
+        default_create_text(self)
     }
 
     /// Returns the rows, with a value for each column. Rows that the session may not see are left out. Rows
@@ -47,6 +48,24 @@ pub trait VirtualTable: VirtualDefinition {
         let place = |name: &&str| self.columns().iter().position(|column| column.name == *name);
         [SCHEMA_COLUMNS.iter().find_map(place), TABLE_COLUMNS.iter().find_map(place)]
     }
+}
+
+/// Returns the text of SHOW CREATE TABLE as MariaDB shows it for information_schema.
+pub fn default_create_text(table: &(impl VirtualDefinition + ?Sized)) -> String {
+    let column = |column: &VirtualColumn| {
+        let null = if column.nullable { "" } else { " NOT NULL" };
+        format!("  {} {}{null}", quoted_name(column.name), column.ty.sql_text())
+    };
+    let columns: Vec<String> = table.columns().iter().map(column).collect();
+    let (engine, option) = match table.columns().iter().any(|column| column.ty.kind.is_blob()) {
+        true => ("Aria", " PAGE_CHECKSUM=0"),
+        false => ("MEMORY", ""),
+    };
+    format!(
+        "CREATE TEMPORARY TABLE {} (\n{}\n) ENGINE={engine} DEFAULT CHARSET=utf8mb3 COLLATE=utf8mb3_general_ci{option}",
+        quoted_name(table.name()),
+        columns.join(",\n")
+    )
 }
 
 /// Columns whose names MariaDB compares exactly, because it looks up the objects by them.

@@ -92,7 +92,11 @@ impl World {
 
     /// Like [`World::open`], with a setup that may differ from the one the disk was written with.
     pub fn open_as(disk: &Disk, setup: Setup) -> Result<World, RecoveryError> {
-        let datadir = Path::new(DATADIR);
+        World::open_at(disk, Path::new(DATADIR), setup)
+    }
+
+    /// Like [`World::open_as`], in another data directory, such as a backup.
+    pub fn open_at(disk: &Disk, datadir: &Path, setup: Setup) -> Result<World, RecoveryError> {
         disk.create_dir_all(datadir).map_err(|e| RecoveryError::Io(datadir.to_path_buf(), e))?;
         let left = ReferenceEngine::open(ParticipantId(1), disk.clone(), datadir.join("left"))?;
         let id = ParticipantId(setup.right_engine);
@@ -104,7 +108,7 @@ impl World {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let clock = SimClock::new(1_700_000_000_000_000);
         let machine = Machine { fs: disk.clone(), clock: clock.clone(), rng: SeededRng::shared(1) };
-        let options = options(setup, is_stopped.clone());
+        let options = options(setup, datadir, is_stopped.clone());
         let coordinator = Coordinator::open(machine, options, participants, shared, locks.clone())?;
         Ok(World { coordinator, engines, locks, is_stopped, clock })
     }
@@ -118,9 +122,9 @@ impl World {
     }
 }
 
-fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
+fn options(setup: Setup, datadir: &Path, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
     CoordinatorOptions {
-        datadir: PathBuf::from(DATADIR),
+        datadir: datadir.to_path_buf(),
         log: LogOptions {
             segment_bytes: SEGMENT_BYTES,
             segments_ahead: 1,
@@ -129,7 +133,7 @@ fn options(setup: Setup, is_stopped: Arc<AtomicBool>) -> CoordinatorOptions {
         },
         layout: setup.layout,
         binlog: setup.binlog.map(|base| BinlogSettings {
-            name: BinlogName::new(Path::new(DATADIR), base),
+            name: BinlogName::new(datadir, base),
             file_bytes_max: BINLOG_FILE_BYTES,
             server_id: ServerId(1),
             server_version: "10.11.99-MariaDB-cohort-log".to_owned(),

@@ -32,6 +32,12 @@ use std::fmt;
 /// Name of the library in `version_ssl_library`.
 pub const LIBRARY: &str = "rustls 0.23 (ring)";
 
+/// Makes ring the cryptography of rustls clients in other libraries of this process.
+pub fn use_as_default() {
+    // A second call finds the provider of the first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// Reason why a context cannot be created, for the administrator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsError {

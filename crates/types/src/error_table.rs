@@ -26,6 +26,8 @@ macro_rules! error_table {
         };
         CantCreateFile = 1004, "HY000" {
             too_many_cursor_files(max: usize) = "Can't create a temporary file: {max} open cursors have one";
+            backup_directory_not_empty(directory: impl Display) =
+                "Can't create a backup in '{directory}': the directory is not empty";
             cannot_write_file(directory: impl Display, why: impl Display) =
                 "Can't create/write to file in '{directory}' ({why})";
         };
@@ -224,7 +226,15 @@ macro_rules! error_table {
             wrong_database_name(name: &str) = "Incorrect database name '{}'", clip(name, 100);
         };
         WrongTableName = 1103, "42000" { wrong_table_name(name: &str) = "Incorrect table name '{name}'"; };
-        UnknownError = 1105, "HY000";
+        UnknownError = 1105, "HY000" {
+            backup_failed(why: impl Display) = "The backup failed: {why}";
+            accounts_replaced(table: &str) =
+                "The table 'mysql'.'{table}' was replaced, and its accounts are not in effect: execute FLUSH PRIVILEGES first";
+            computed_database(name: &str, statement: &str) =
+                "The database '{name}' is computed from the server's data: {statement} has no effect";
+            virtual_not_altered(table: &str, statement: &str) =
+                "The table 'mysql'.'{table}' is computed from the server's data: {statement} has no effect";
+        };
         UnknownTable = 1109, "42S02" {
             /// "Unknown table 't' in field list".
             unknown_table_in(table: &str, place: &str) = "Unknown table '{table}' in {place}";
@@ -404,6 +414,8 @@ macro_rules! error_table {
             lock_table_full() = "The total number of locks exceeds the lock table size";
         };
         WrongArguments = 1210, "HY000" {
+            backup_in_datadir(directory: impl Display) =
+                "Incorrect arguments to BACKUP SERVER: '{directory}' and the data directory contain one another";
             wrong_arguments(function: &str) = "Incorrect arguments to {function}";
         };
         LockDeadlock = 1213, "40001" {
@@ -1115,6 +1127,10 @@ macro_rules! error_table {
         };
         IndexCorrupt = 1712, "HY000" {
             index_corrupt(what: impl Display) = "Index is corrupted: {what}";
+        };
+        CannotLoadFromTableV2 = 1728, "HY000" {
+            cannot_load_accounts(table: &str) =
+                "Cannot load from mysql.{table}. The table is probably corrupted";
         };
         MasterDelayValueOutOfRange = 1729, "HY000" {
             master_delay_too_long(seconds: impl Display, max: u64) =

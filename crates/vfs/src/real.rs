@@ -89,6 +89,14 @@ impl Fs for RealFs {
         Ok(names)
     }
 
+    fn is_empty_dir(&self, dir: &Path) -> io::Result<bool> {
+        Ok(fs::read_dir(dir)?.next().is_none())
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::remove_dir(dir)
+    }
+
     fn exists(&self, path: &Path) -> bool {
         path.exists()
     }

@@ -59,6 +59,15 @@ pub trait Fs: Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Returns the names (not paths) of the files in a directory, sorted.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Returns whether a directory contains neither files nor directories.
+    fn is_empty_dir(&self, dir: &Path) -> io::Result<bool> {
+        Ok(self.list(dir)?.is_empty())
+    }
+    /// Removes an empty directory. File systems in memory keep it.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        let _ = dir;
+        Ok(())
+    }
     /// Returns whether a file or directory of this name exists.
     fn exists(&self, path: &Path) -> bool;
     /// Creates a directory and its parents.

@@ -1,5 +1,5 @@
 //! Changes of the `mysql` tables that show accounts: `global_priv`, `user`, `db`, `tables_priv`,
-//! `columns_priv`, `roles_mapping`, `proxies_priv`.
+//! `columns_priv`, `procs_priv`, `roles_mapping`, `proxies_priv`.
 //!
 //! These tables are virtual: reads generate them from the catalog. Tools written for MariaDB
 //! (`mariadb-secure-installation`) change them nevertheless. A change of their rows is therefore translated
@@ -12,6 +12,8 @@
 //!   -> each with its own privilege checks, commit and binary log event
 //! ```
 //!
+//! A stored table of the same name, which a dump creates, replaces a virtual table: `replaced`.
+//!
 //! # Differences to MariaDB
 //! The change takes effect immediately, without FLUSH PRIVILEGES. The session needs the privileges of the
 //! account statements in addition to those on the table, so no account can grant itself a privilege that it
@@ -21,55 +23,31 @@
 //! Statements before the failed one stay in effect, like changes of MariaDB's non-transactional tables.
 //!
 //! # Missing
-//! `tables_priv`, `columns_priv`, `roles_mapping` and `proxies_priv` support DELETE only. Joined changes,
-//! RETURNING and ON DUPLICATE KEY UPDATE return error 1235.
+//! Joined changes, RETURNING and ON DUPLICATE KEY UPDATE return error 1235. A privilege on a table that does
+//! not exist cannot be inserted (1146).
 
 mod description;
+mod grants;
+mod replaced;
+mod replaced_programs;
 mod statements;
+mod tables;
 
 use cohort_plan::ParamSource;
 use cohort_protocol::{NullSink, ResultSink};
-use cohort_session::access::check_table;
+use cohort_session::access::check_grants;
 use cohort_session::{Job, SessionState, row_target};
 use cohort_sql::ast::{
     Assignment, Delete, Expr, Insert, InsertSource, Limit, OrderItem, Query, QueryBody, Select, SelectItem,
     Statement, TableRef, Update,
 };
 use cohort_sql::{ParseOptions, Plannable};
-use cohort_types::{Privilege, SqlError, SqlResult, Value};
+use cohort_types::{ErrorCode, Level, Privilege, SqlError, SqlResult, Value, Warning};
 
+use self::grants::GrantRows;
+pub(crate) use self::tables::AccountTable;
+use self::tables::{Row, SCHEMA};
 use crate::session::Session;
-
-/// A `mysql` table that shows accounts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AccountTable {
-    GlobalPriv,
-    User,
-    Db,
-    TablesPriv,
-    ColumnsPriv,
-    RolesMapping,
-    ProxiesPriv,
-}
-
-const SCHEMA: &str = "mysql";
-
-impl AccountTable {
-    const ALL: [(&'static str, AccountTable); 7] = [
-        ("global_priv", AccountTable::GlobalPriv),
-        ("user", AccountTable::User),
-        ("db", AccountTable::Db),
-        ("tables_priv", AccountTable::TablesPriv),
-        ("columns_priv", AccountTable::ColumnsPriv),
-        ("roles_mapping", AccountTable::RolesMapping),
-        ("proxies_priv", AccountTable::ProxiesPriv),
-    ];
-
-    fn name(self) -> &'static str {
-        let (name, _) = AccountTable::ALL.iter().find(|(_, table)| *table == self).expect("all are listed");
-        name
-    }
-}
 
 /// Returns the account table that a statement changes, `None` if it changes another table or none.
 pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Option<AccountTable> {
@@ -77,29 +55,9 @@ pub(crate) fn changed_by(session: &SessionState, statement: &Statement) -> Optio
     // This runs at each execution of a prepared statement; most return at the schema check.
     let schema = name.db.as_deref().or(session.current_schema.as_deref()).filter(|name| *name == SCHEMA)?;
     let (_, table) = AccountTable::ALL.iter().find(|(known, _)| *known == name.name)?;
-    let is_hidden = session.temporary.find(schema, &name.name).is_some();
+    let is_hidden = session.temporary.find(schema, &name.name).is_some()
+        || session.db.virtual_table(schema, &name.name).is_none();
     (!is_hidden).then_some(*table)
-}
-
-/// A row of an account table, with its column names.
-#[derive(Clone, Debug, PartialEq)]
-struct Row {
-    names: Vec<&'static str>,
-    values: Vec<Value>,
-}
-
-impl Row {
-    /// Returns a column as text, empty for NULL and for an unknown column.
-    fn text(&self, name: &str) -> String {
-        let place = self.names.iter().position(|known| known.eq_ignore_ascii_case(name));
-        let value = place.map(|place| &self.values[place]).filter(|value| !value.is_null());
-        value.map_or_else(String::new, Value::to_text)
-    }
-
-    /// Returns user and host.
-    fn account(&self) -> (String, String) {
-        (self.text("User"), self.text("Host"))
-    }
 }
 
 impl Session {
@@ -122,7 +80,6 @@ impl Session {
             Some(Plannable::Query(_)) | None => unreachable!("found by changed_by"),
         };
         self.state.settings.env.row_count = changed as i64;
-        self.work.rows_affected = changed;
         self.send_ok(job.more, changed, 0, "", sink);
         Ok(())
     }
@@ -131,7 +88,7 @@ impl Session {
         if !delete.targets.is_empty() || !delete.returning.is_empty() {
             return Err(SqlError::not_supported("joined changes and RETURNING of tables of accounts"));
         }
-        check_table(&self.state, Privilege::Delete, SCHEMA, table.name())?;
+        check_grants(&self.state, Privilege::Delete, SCHEMA, table.name())?;
         let asked = Asked {
             from: &delete.from,
             new: &[],
@@ -142,16 +99,26 @@ impl Session {
         let rows = self.account_rows(table, asked, job)?;
         for (row, _) in &rows {
             let catalog = self.state.db.catalog();
-            self.run_all(&statements::removal(&catalog, table, row))?;
+            let list = match GrantRows::of(table) {
+                Some(rows) => statements::changed_grants(&catalog, rows, Some(row), None)?,
+                None if table.has_programs() => statements::program_removal(row),
+                None => statements::removal(&catalog, row),
+            };
+            self.run_all(&list)?;
         }
         Ok(rows.len() as u64)
     }
 
     fn update_account_rows(&mut self, table: AccountTable, update: &Update, job: &Job<'_>) -> SqlResult<u64> {
-        if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
-            return Err(SqlError::not_supported("UPDATE of this table of accounts"));
+        if table == AccountTable::User {
+            let is_name =
+                |column: &str| ["Host", "User"].iter().any(|known| known.eq_ignore_ascii_case(column));
+            let mut columns = update.assignments.iter().map(|assignment| &assignment.column.name);
+            if let Some(column) = columns.find(|column| !is_name(column)) {
+                return Err(SqlError::column_not_updatable(column));
+            }
         }
-        check_table(&self.state, Privilege::Update, SCHEMA, table.name())?;
+        check_grants(&self.state, Privilege::Update, SCHEMA, table.name())?;
         let values: Vec<Expr> = update.assignments.iter().map(|it| it.value.clone()).collect();
         let asked = Asked {
             from: &update.tables,
@@ -162,6 +129,9 @@ impl Session {
         };
         let mut changed = 0;
         for (old, new_values) in self.account_rows(table, asked, job)? {
+            if table.has_programs() {
+                return Err(SqlError::target_not_updatable(table.name(), "UPDATE"));
+            }
             let new = assigned(&old, &update.assignments, new_values)?;
             if new != old {
                 self.apply_new_row(table, Some(&old), &new)?;
@@ -172,32 +142,69 @@ impl Session {
     }
 
     fn insert_account_rows(&mut self, table: AccountTable, insert: &Insert, job: &Job<'_>) -> SqlResult<u64> {
-        let plain = insert.on_duplicate.is_empty() && insert.returning.is_empty() && !insert.replace;
-        let (InsertSource::Values(rows), true) = (&insert.source, plain) else {
+        let has_rows = table != AccountTable::User && !table.has_programs();
+        if !insert.on_duplicate.is_empty() || !insert.returning.is_empty() || !has_rows {
             return Err(SqlError::not_supported("this INSERT into a table of accounts"));
-        };
-        if !matches!(table, AccountTable::GlobalPriv | AccountTable::Db) {
-            return Err(SqlError::not_supported("INSERT into this table of accounts"));
         }
-        check_table(&self.state, Privilege::Insert, SCHEMA, table.name())?;
+        check_grants(&self.state, Privilege::Insert, SCHEMA, table.name())?;
+        if insert.replace {
+            check_grants(&self.state, Privilege::Delete, SCHEMA, table.name())?;
+        }
         let names = self.account_columns(table);
-        for row in rows {
-            let columns: Vec<&str> = match insert.columns.is_empty() {
-                true => names.clone(),
-                false => insert.columns.iter().map(String::as_str).collect(),
-            };
-            if row.len() != columns.len() {
-                return Err(SqlError::value_count(1));
+        let columns: Vec<&str> = match insert.columns.is_empty() {
+            true => names.clone(),
+            false => insert.columns.iter().map(String::as_str).collect(),
+        };
+        let place = |column: &&str| {
+            let place = names.iter().position(|known| known.eq_ignore_ascii_case(column));
+            place.ok_or_else(|| SqlError::unknown_column(column, table.name()))
+        };
+        let places = columns.iter().map(place).collect::<SqlResult<Vec<usize>>>()?;
+        let mut changed = 0;
+        for (n, values) in self.inserted_values(&insert.source, job)?.into_iter().enumerate() {
+            if values.len() != places.len() {
+                return Err(SqlError::value_count(n as u64 + 1));
             }
             let mut new = Row { values: vec![Value::text(""); names.len()], names: names.clone() };
-            for (name, expr) in columns.iter().zip(row) {
-                let place = names.iter().position(|known| known.eq_ignore_ascii_case(name));
-                let place = place.ok_or_else(|| SqlError::unknown_column(name, table.name()))?;
-                new.values[place] = self.eval_alone(expr, job)?;
+            for (place, value) in places.iter().zip(values) {
+                new.values[*place] = value;
             }
-            self.apply_new_row(table, None, &new)?;
+            let replaced = (insert.replace && self.has_account_row(table, &new)).then(|| new.clone());
+            match self.apply_new_row(table, replaced.as_ref(), &new) {
+                Err(error) if insert.ignore && error.code == ErrorCode::DupEntry => {
+                    self.diagnostics.push(Warning { level: Level::Warning, error });
+                }
+                outcome => {
+                    outcome?;
+                    changed += 1;
+                }
+            }
         }
-        Ok(rows.len() as u64)
+        Ok(changed)
+    }
+
+    /// Returns the rows that an INSERT adds. DEFAULT is an empty value.
+    fn inserted_values(&mut self, source: &InsertSource, job: &Job<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        let rows = match source {
+            InsertSource::Query(query) => return self.query_rows(query, job),
+            InsertSource::Values(rows) => rows,
+        };
+        let mut found = Vec::with_capacity(rows.len());
+        for row in rows {
+            let value = |expr: &Expr| match expr {
+                Expr::Default(None) => Ok(Value::text("")),
+                expr => self.eval_alone(expr, job),
+            };
+            found.push(row.iter().map(value).collect::<SqlResult<_>>()?);
+        }
+        Ok(found)
+    }
+
+    /// Returns whether a table has a row with the key of this one.
+    fn has_account_row(&self, table: AccountTable, row: &Row) -> bool {
+        let catalog = self.state.db.catalog();
+        let account = catalog.accounts.get(&row.account());
+        account.is_some_and(|account| GrantRows::of(table).is_none_or(|rows| (rows.has)(account, row)))
     }
 
     fn apply_new_row(&mut self, table: AccountTable, old: Option<&Row>, new: &Row) -> SqlResult<()> {
@@ -206,9 +213,10 @@ impl Session {
             _ => None,
         };
         let catalog = self.state.db.catalog();
-        let list = match &described {
-            Some(described) => statements::new_account_row(&catalog, old, described)?,
-            None => statements::new_schema_row(&catalog, old, new)?,
+        let list = match (&described, GrantRows::of(table)) {
+            (Some(described), _) => statements::new_account_row(&catalog, old, described)?,
+            (None, Some(rows)) => statements::changed_grants(&catalog, rows, old, Some(new))?,
+            (None, None) => statements::renaming(old, new),
         };
         self.run_all(&list)
     }

@@ -1,45 +1,40 @@
 //! Translates a changed row of an account table into account statements.
 
-use cohort_catalog::{Account, AccountName, Catalog, Lifetime, PUBLIC, TableName, TlsRequirement};
-use cohort_info::privilege_of_column;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cohort_catalog::{
+    Account, AccountName, AdminOption, Catalog, Lifetime, PUBLIC, RoutineName, TableGrant, TlsRequirement,
+};
 use cohort_sql::print::{quoted_name, quoted_text};
 use cohort_types::{Privilege, Privileges, SqlError, SqlResult};
 
-use super::{AccountTable, Row};
+use super::grants::{GrantRows, drop_empty};
+use super::tables::Row;
 
-/// Returns the statements that remove a row.
-pub(super) fn removal(catalog: &Catalog, table: AccountTable, row: &Row) -> Vec<String> {
+/// Returns the statement that removes the account of a row of `global_priv` or `user`.
+pub(super) fn removal(catalog: &Catalog, row: &Row) -> Vec<String> {
     let name = row.account();
-    let Some(account) = catalog.accounts.get(&name) else { return Vec::new() };
     let who = written(&name);
-    match table {
-        AccountTable::GlobalPriv | AccountTable::User if account.is_role => vec![format!("DROP ROLE {who}")],
-        AccountTable::GlobalPriv | AccountTable::User => vec![format!("DROP USER {who}")],
-        AccountTable::Db => {
-            let schema = row.text("Db");
-            let held = account.grants.schemas.get(&schema).copied().unwrap_or_default();
-            revoked(held, &on_schema(&schema), &who)
-        }
-        AccountTable::TablesPriv | AccountTable::ColumnsPriv => {
-            let name = TableName { schema: row.text("Db"), table: row.text("Table_name") };
-            let Some(grant) = account.grants.tables.get(&name) else { return Vec::new() };
-            let on = format!("{}.{}", quoted_name(&name.schema), quoted_name(&name.table));
-            if table == AccountTable::TablesPriv {
-                return revoked(grant.table, &on, &who);
-            }
-            let column = row.text("Column_name");
-            let held = grant.columns.get(&column).copied().unwrap_or_default();
-            let of_column = |privilege: Privilege| format!("{} ({})", privilege.name(), quoted_name(&column));
-            let list: Vec<String> = held.iter().map(of_column).collect();
-            let text = format!("REVOKE {} ON {on} FROM {who}", list.join(", "));
-            if list.is_empty() { Vec::new() } else { vec![text] }
-        }
-        AccountTable::RolesMapping => vec![format!("REVOKE {} FROM {who}", quoted_name(&row.text("Role")))],
-        AccountTable::ProxiesPriv => {
-            let proxied = (row.text("Proxied_user"), row.text("Proxied_host"));
-            vec![format!("REVOKE PROXY ON {} FROM {who}", at(&proxied))]
-        }
+    match catalog.accounts.get(&name) {
+        Some(account) if account.is_role => vec![format!("DROP ROLE {who}")],
+        Some(_) => vec![format!("DROP USER {who}")],
+        None => Vec::new(),
     }
+}
+
+/// Returns the statement that removes the program of a row of `proc` or `event`.
+pub(super) fn program_removal(row: &Row) -> Vec<String> {
+    let kind = match row.text("type") {
+        event if event.is_empty() => "EVENT".to_owned(),
+        kind => kind,
+    };
+    vec![format!("DROP {kind} {}.{}", quoted_name(&row.text("db")), quoted_name(&row.text("name")))]
+}
+
+/// Returns the statement for a row of `user` whose name changes.
+pub(super) fn renaming(old: Option<&Row>, new: &Row) -> Vec<String> {
+    let old = old.map(Row::account).filter(|name| *name != new.account());
+    old.map(|name| format!("RENAME USER {} TO {}", at(&name), at(&new.account()))).into_iter().collect()
 }
 
 /// Returns the statements for a new or changed row of `global_priv`.
@@ -88,29 +83,105 @@ pub(super) fn new_account_row(
     Ok(list)
 }
 
-/// Returns the statements for a new or changed row of `db`.
-pub(super) fn new_schema_row(catalog: &Catalog, old: Option<&Row>, new: &Row) -> SqlResult<Vec<String>> {
-    let place = |row: &Row| (row.account(), row.text("Db"));
-    let held = |(name, schema): &(AccountName, String)| {
-        catalog.accounts.get(name).and_then(|account| account.grants.schemas.get(schema)).copied()
-    };
-    let ((name, schema), mut list) = (place(new), Vec::new());
-    let mut before = held(&(name.clone(), schema.clone())).unwrap_or_default();
-    match old {
-        None if !before.is_empty() => {
-            return Err(duplicate(&format!("{}-{schema}-{}", name.1, name.0)));
+/// Returns the statements for a row of a privilege table that is added, changed or removed. Error 1062 if
+/// another row has its key.
+pub(super) fn changed_grants(
+    catalog: &Catalog,
+    rows: &GrantRows,
+    old: Option<&Row>,
+    new: Option<&Row>,
+) -> SqlResult<Vec<String>> {
+    let mut list = Vec::new();
+    let names: BTreeSet<AccountName> = old.into_iter().chain(new).map(Row::account).collect();
+    for name in names {
+        let found = catalog.accounts.get(&name).map(|account| Account::clone(account));
+        // GRANT to an account that does not exist returns the error.
+        let before = found.unwrap_or_else(|| Account::new(name.clone()));
+        let mut after = before.clone();
+        if let Some(old) = old.filter(|row| row.account() == name) {
+            (rows.remove)(&mut after, old);
+            drop_empty(&mut after);
         }
-        Some(old) if place(old) != place(new) => {
-            list.extend(removal(catalog, AccountTable::Db, old));
-            before = Privileges::NONE;
+        if let Some(new) = new.filter(|row| row.account() == name) {
+            if (rows.has)(&after, new) {
+                return Err(duplicate(&format!("{}-{}-{}", name.1, new.text("Db"), name.0)));
+            }
+            (rows.put)(&mut after, new);
         }
-        _ => {}
+        list.extend(differences(&before, &after));
     }
-    let is_yes = |column: &&&str| new.text(column).eq_ignore_ascii_case("Y");
-    let named = new.names.iter().filter(is_yes).filter_map(|column| privilege_of_column(column));
-    let wanted = named.fold(Privileges::NONE, Privileges::with);
-    list.extend(changed(before, wanted, &on_schema(&schema), &written(&name)));
     Ok(list)
+}
+
+/// Returns the statements that change the privileges, proxies and roles of an account.
+fn differences(before: &Account, after: &Account) -> Vec<String> {
+    let who = written(&after.name);
+    let mut list = Vec::new();
+    let (old, new) = (&before.grants, &after.grants);
+    for schema in keys(&old.schemas, &new.schemas) {
+        let (old, new) = (held(&old.schemas, schema), held(&new.schemas, schema));
+        list.extend(changed(old, new, &on_schema(schema), &who));
+    }
+    for table in keys(&old.tables, &new.tables) {
+        let on = format!("{}.{}", quoted_name(&table.schema), quoted_name(&table.table));
+        let none = TableGrant::default();
+        let (old, new) = (old.tables.get(table).unwrap_or(&none), new.tables.get(table).unwrap_or(&none));
+        list.extend(changed(old.table, new.table, &on, &who));
+        for column in keys(&old.columns, &new.columns) {
+            let (old, new) = (held(&old.columns, column), held(&new.columns, column));
+            let words = |held: Privileges| {
+                let word = |privilege: Privilege| format!("{} ({})", privilege.name(), quoted_name(column));
+                held.iter().map(word).collect::<Vec<_>>().join(", ")
+            };
+            let (taken, given) = (old.without(new), new.without(old));
+            if !taken.is_empty() {
+                list.push(format!("REVOKE {} ON {on} FROM {who}", words(taken)));
+            }
+            if !given.is_empty() {
+                list.push(format!("GRANT {} ON {on} TO {who}", words(given)));
+            }
+        }
+    }
+    for routine in keys(&old.routines, &new.routines) {
+        let RoutineName { kind, schema, name } = routine;
+        let on = format!("{} {}.{}", kind.name(), quoted_name(schema), quoted_name(name));
+        list.extend(changed(held(&old.routines, routine), held(&new.routines, routine), &on, &who));
+    }
+    options(&mut list, (&before.proxies, &after.proxies), &who, |proxied| {
+        (format!("PROXY ON {}", at(proxied)), "GRANT")
+    });
+    options(&mut list, (&before.roles, &after.roles), &who, |role| (quoted_name(role), "ADMIN"));
+    list
+}
+
+/// Adds the statements that change what an account holds with or without an option.
+fn options<K: Ord>(
+    list: &mut Vec<String>,
+    (before, after): (&BTreeMap<K, AdminOption>, &BTreeMap<K, AdminOption>),
+    who: &str,
+    text: impl Fn(&K) -> (String, &'static str),
+) {
+    for key in keys(before, after) {
+        let (old, new) = (before.get(key), after.get(key));
+        let (what, option) = text(key);
+        if old.is_some() && old != new {
+            list.push(format!("REVOKE {what} FROM {who}"));
+        }
+        if let Some(new) = new.filter(|_| old != new) {
+            let with =
+                if *new == AdminOption::With { format!(" WITH {option} OPTION") } else { String::new() };
+            list.push(format!("GRANT {what} TO {who}{with}"));
+        }
+    }
+}
+
+/// Returns the keys of both maps in order.
+fn keys<'m, K: Ord, V>(one: &'m BTreeMap<K, V>, other: &'m BTreeMap<K, V>) -> BTreeSet<&'m K> {
+    one.keys().chain(other.keys()).collect()
+}
+
+fn held<K: Ord>(of: &BTreeMap<K, Privileges>, key: &K) -> Privileges {
+    of.get(key).copied().unwrap_or_default()
 }
 
 /// Returns the CREATE USER or ALTER USER clauses for all differences, each with a leading space.

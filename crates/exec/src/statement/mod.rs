@@ -8,11 +8,13 @@
 //! | `show` | SHOW, EXPLAIN, DESCRIBE |
 //! | `definition` | databases, tables, views, accounts |
 //! | `admin` | table maintenance, SHUTDOWN |
+//! | `backup` | BACKUP SERVER |
 //! | `replication` | CHANGE MASTER, START and STOP SLAVE |
 //!
 //! XA, SET, PREPARE, HANDLER, GET DIAGNOSTICS and SELECT .. INTO OUTFILE have modules of their own.
 
 mod admin;
+mod backup;
 mod definition;
 mod replication;
 mod session;
@@ -23,7 +25,7 @@ use cohort_protocol::ResultSink;
 use cohort_session::access;
 use cohort_session::{Exception, Job, StatementTraits};
 use cohort_sql::PlanKey;
-use cohort_sql::ast::Statement as S;
+use cohort_sql::ast::{Backup, Statement as S};
 use cohort_types::{SqlError, SqlResult};
 
 use crate::session::Session;
@@ -100,11 +102,12 @@ impl Session {
             S::Explain { format, statement } => return self.explain(*format, statement, job, sink),
             S::Help(_) => return Err(SqlError::not_supported("this statement")),
 
-            S::Flush(flush) => self.with_context(job, |ctx| cohort_info::flush(ctx, flush))?,
+            S::Flush(flush) => self.flush(flush, job)?,
             S::ResetMaster { to } => self.with_context(job, |ctx| cohort_info::reset_master(ctx, *to))?,
             S::PurgeBinaryLogs(purge) => self.with_context(job, |ctx| cohort_info::purge(ctx, purge))?,
             S::Binlog(text) => self.binlog(text, job)?,
             S::TableMaintenance(work) => return self.maintain_tables(work, job, sink),
+            S::Backup(Backup::Server(target)) => return self.back_up_server(target, job, sink),
             S::Backup(backup) => self.with_context(job, |ctx| cohort_info::backup(ctx, backup))?,
             S::Plugin(plugin) => self.with_context(job, |ctx| cohort_info::change_plugins(ctx, plugin))?,
             S::Shutdown => self.shut_down(),

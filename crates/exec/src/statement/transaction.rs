@@ -115,7 +115,7 @@ impl Session {
         let missing = self.trx.locked_tables().find(|(schema, table)| {
             catalog.table(schema, table).is_none()
                 && catalog.view(schema, table).is_none()
-                && self.state.db.virtual_tables.find(schema, table).is_none()
+                && self.state.db.virtual_table(schema, table).is_none()
         });
         let error = missing.map(|(schema, table)| SqlError::no_such_table(schema, table));
         match error {

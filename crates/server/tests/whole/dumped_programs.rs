@@ -1,4 +1,4 @@
-//! Dumps with stored programs, exchanged with a real MariaDB by the command-line programs.
+//! Dumps with stored programs and accounts, exchanged with a real MariaDB by the command-line programs.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -53,4 +53,83 @@ fn assert_same(left: &str, right: &str, what: &str) {
         left.lines().filter(|line| !right.lines().any(|other| other == *line)).map(str::to_owned).collect()
     };
     assert!(left == right, "{what}:\nhere {:#?}\nthere {:#?}", only(left, right), only(right, left));
+}
+
+/// Runs statements with the command-line client. Returns the rows.
+fn sql(socket: &Path, statements: &str) -> String {
+    let socket = format!("--socket={}", socket.display());
+    let options = ["--no-defaults", "--user=root", "--raw", "--skip-column-names", &socket, "--execute"];
+    let output = run("mariadb", &[options.as_slice(), &[statements]].concat());
+    assert!(output.status.success(), "{statements}: {}", text(&output));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Returns how each account logs in and what it may do.
+fn accounts(socket: &Path) -> String {
+    let names =
+        "CONCAT(IF(User = 'PUBLIC', User, QUOTE(User)), IF(Host = '', '', CONCAT('@', QUOTE(Host))), ';')";
+    let shown = sql(
+        socket,
+        &format!(
+            "SELECT CONCAT(IF(Host = '', '', 'SHOW CREATE USER '), IF(Host = '', '', {names}), 'SHOW GRANTS FOR ', \
+             {names}) FROM mysql.global_priv ORDER BY User, Host"
+        ),
+    );
+    let mut lines: Vec<String> = sql(socket, &shown).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+/// Dumps all databases with the tables of accounts.
+fn dump_all(socket: &Path, options: &[&str]) -> String {
+    let socket = format!("--socket={}", socket.display());
+    let all =
+        ["--no-defaults", "--user=root", &socket, "--all-databases", "--routines", "--triggers", "--events"];
+    let output = run("mariadb-dump", &[all.as_slice(), options].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn accounts_pass_through_dumps_in_both_directions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Cohort::start(folder.path(), "data", &[]);
+    let mariadb = Maria::new(&[]);
+    let (here, there) = (server.socket.as_path(), mariadb.socket.as_path());
+    let script = include_str!("scripts/dumped_accounts.sql");
+    load(folder.path(), there, script);
+    let theirs = accounts(there);
+    for part in
+        ["FROM `gone` ", "`al`@`%` ", "PROXY ON", "WITH ADMIN OPTION", "EXECUTE ON PROCEDURE `dumped`.`p`"]
+    {
+        assert!(part.starts_with("FROM") != theirs.contains(part), "{part}:\n{theirs}");
+    }
+
+    // Loaded, the accounts take effect with FLUSH PRIVILEGES.
+    load(folder.path(), here, &dump_all(there, &[]));
+    assert!(sql(here, "SELECT User FROM mysql.global_priv").contains("al\n"));
+    assert_eq!(sql(here, "SELECT User FROM mysql.user"), "root\n");
+    let before = sql(here, "SHOW GRANTS");
+    let refused = mysql::Conn::new(server.options().user(Some("al")).pass(Some("secret")));
+    assert!(refused.is_err(), "the account is not in effect");
+    let (is_done, denied) = server.tool("mariadb", &["--execute=CREATE USER early"]);
+    assert!(!is_done && denied.contains("ERROR 1105"), "{denied}");
+    sql(here, "FLUSH PRIVILEGES");
+    assert_eq!(sql(here, "SHOW GRANTS"), before);
+    assert_same(&accounts(here), &theirs, "accounts of a dump of MariaDB");
+    mysql::Conn::new(server.options().user(Some("al")).pass(Some("secret"))).expect("an account of the dump");
+    sql(here, "CREATE USER late; DROP USER late");
+
+    // Back, into a server that lacks some of them.
+    sql(there, "DROP USER al@'%'; DROP ROLE r1");
+    load(folder.path(), there, &dump_all(here, &["--flush-privileges"]));
+    assert_same(&accounts(there), &theirs, "accounts of a dump of Cohort, in MariaDB");
+
+    // As statements.
+    for (from, to) in [(there, here), (here, there)] {
+        sql(to, "DROP USER al@'%', bo@localhost; DROP ROLE r1");
+        let system = dump_all(from, &["--system=all", "--insert-ignore"]);
+        load(folder.path(), to, &system);
+        assert_same(&accounts(to), &theirs, "accounts of --system=all");
+    }
 }

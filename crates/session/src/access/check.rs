@@ -87,8 +87,32 @@ pub fn check_schemas(session: &SessionState, all: Privileges, named: &str) -> Sq
     if is_allowed { Ok(()) } else { Err(session.database_access_denied(named)) }
 }
 
+/// The tables of the schema `mysql` that define the accounts and their privileges.
+pub const ACCOUNT_TABLES: [&str; 8] = [
+    "columns_priv",
+    "db",
+    "global_priv",
+    "procs_priv",
+    "proxies_priv",
+    "roles_mapping",
+    "tables_priv",
+    "user",
+];
+
+/// The tables whose rows FLUSH PRIVILEGES makes stored programs, with any definer.
+const PROGRAM_TABLES: [&str; 2] = ["event", "proc"];
+
+/// Returns whether these privileges allow changing a stored table from which FLUSH PRIVILEGES takes accounts
+/// or programs.
+pub(crate) fn changes_accounts(all: Privileges, schema: &str, table: &str) -> bool {
+    let reading = Privileges::of(&[Privilege::Select, Privilege::ShowView, Privilege::LockTables]);
+    let decides = ACCOUNT_TABLES.contains(&table) || PROGRAM_TABLES.contains(&table);
+    schema == "mysql" && decides && !all.without(reading).is_empty()
+}
+
 /// Requires all of these privileges on a table: error 1142 names the missing ones. A privilege granted on
-/// some column is enough, because columns are checked separately.
+/// some column is enough, because columns are checked separately. An account that changes a stored table of
+/// accounts decides about all privileges, so it must hold all of them.
 pub fn check_table(
     session: &SessionState,
     all: impl Into<Privileges>,
@@ -104,6 +128,26 @@ pub fn check_table(
 
 /// Does the check of [`check_table`] with given privileges.
 pub(crate) fn check_table_as(
+    access: &Access,
+    who: (&str, &str),
+    all: Privileges,
+    schema: &str,
+    table: &str,
+) -> SqlResult<()> {
+    check_grants_as(access, who, all, schema, table)?;
+    match changes_accounts(all, schema, table) && !access.everywhere().covers(Privileges::EVERY) {
+        true => Err(SqlError::table_access_denied(&all.to_string(), who.0, who.1, schema, table)),
+        false => Ok(()),
+    }
+}
+
+/// Requires these privileges on a table of accounts, for changes that run as account statements: error 1142.
+/// These statements check the other privileges.
+pub fn check_grants(session: &SessionState, all: Privilege, schema: &str, table: &str) -> SqlResult<()> {
+    check_grants_as(&session.access(), session.denied_logins(), all.into(), schema, table)
+}
+
+fn check_grants_as(
     access: &Access,
     (user, host): (&str, &str),
     all: Privileges,
@@ -171,21 +215,31 @@ pub fn sees_routine(session: &SessionState, routine: &Routine) -> bool {
             .meets(Privileges::OF_ROUTINE)
 }
 
+/// Requires a privilege on a column: error 1143.
+pub fn check_column(
+    session: &SessionState,
+    privilege: Privilege,
+    table: &TableName,
+    column: &str,
+) -> SqlResult<()> {
+    if session.access().on_column(table, column).has(privilege) {
+        return Ok(());
+    }
+    let (user, host) = session.denied_logins();
+    Err(SqlError::column_access_denied(privilege.name(), user, host, column, &table.table))
+}
+
 /// Requires SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
 pub fn check_all_of<'c>(
     session: &SessionState,
     table: &TableName,
     columns: impl IntoIterator<Item = &'c str>,
 ) -> SqlResult<()> {
-    let access = session.access();
-    if access.on_table(&table.schema, &table.table).has(Privilege::Select) {
+    if session.access().on_table(&table.schema, &table.table).has(Privilege::Select) {
         return Ok(());
     }
     check_table(session, Privilege::Select, &table.schema, &table.table)?;
-    let missing = |column: &&str| !access.on_column(table, column).has(Privilege::Select);
-    let (user, host) = session.denied_logins();
-    let denied = |column| SqlError::column_access_denied("SELECT", user, host, column, &table.table);
-    columns.into_iter().find(missing).map_or(Ok(()), |column| Err(denied(column)))
+    columns.into_iter().try_for_each(|column| check_column(session, Privilege::Select, table, column))
 }
 
 /// Requires any privilege on a table as a whole: error 1142, which names the command.

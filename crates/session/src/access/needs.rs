@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cohort_catalog::{AccountName, Routine, TableName};
 use cohort_types::{Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
-use crate::access::check::{check_table, check_table_as};
+use crate::access::check::{changes_accounts, check_table, check_table_as};
 use crate::access::held::Access;
 use crate::session_state::SessionState;
 
@@ -90,6 +90,8 @@ pub struct TableNeed {
     wanted: Privileges,
     /// Columns, and how they are used.
     used: Vec<(String, Privilege)>,
+    /// Whether a stored table of accounts is changed.
+    changes_accounts: bool,
 }
 
 impl TableNeed {
@@ -102,6 +104,9 @@ impl TableNeed {
     /// Checks the need: errors 1142, 1143.
     pub fn check(&self, session: &SessionState) -> SqlResult<()> {
         let (access, name) = (self.viewer.access(session), &self.table);
+        if self.changes_accounts {
+            self.viewer.check_table(session, self.wanted, &name.schema, &name.table)?;
+        }
         // Fast path: most accounts of a busy server hold all privileges.
         if access.everywhere().covers(Privileges::OF_TABLE.without(Privilege::GrantOption.into())) {
             return Ok(());
@@ -166,7 +171,10 @@ impl Needs {
     /// Records privileges that the statement wants on a table. They were checked before the table was looked
     /// up.
     pub(crate) fn want(&self, viewer: &Viewer, table: &TableName, wanted: Privileges) {
-        self.with(viewer, table, |need| need.wanted = need.wanted.and(wanted));
+        self.with(viewer, table, |need| {
+            need.wanted = need.wanted.and(wanted);
+            need.changes_accounts = changes_accounts(need.wanted, &table.schema, &table.table);
+        });
     }
 
     /// Records and checks the use of a column: error 1143.
@@ -195,6 +203,7 @@ impl Needs {
                 table: table.clone(),
                 wanted: Privileges::NONE,
                 used: Vec::new(),
+                changes_accounts: false,
             });
             needs.len() - 1
         });

@@ -3,9 +3,9 @@
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
-    Account, AlterAction, AlterTable, Backup, CreateMode, CreateTable, DropTable, Flush, FlushLock,
-    FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Program, Revoke, RoutineKind, Show,
-    Statement, TableMaintenance,
+    Account, AlterAction, AlterTable, Backup, BackupTarget, CreateMode, CreateTable, DropTable, Flush,
+    FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Program, Revoke,
+    RoutineKind, Show, Statement, TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
@@ -274,6 +274,13 @@ impl StatementCheck<'_> {
     fn backup(&self, backup: &Backup) -> SqlResult<()> {
         match backup {
             Backup::Stage(_) => check_global(self.session, P::Reload),
+            Backup::Server(target) => {
+                let rows = match target {
+                    BackupTarget::Directory(_) => P::File,
+                    BackupTarget::Stream => P::Select,
+                };
+                check_global(self.session, P::Reload).and_then(|()| check_global(self.session, rows))
+            }
             Backup::Lock(name) => match self.schema_of(name) {
                 Some(schema) if self.session.access().on_schema(schema).has(P::LockTables) => Ok(()),
                 _ => check_global(self.session, or(P::Reload, P::LockTables)),

@@ -205,6 +205,7 @@ statements! {
     BackupStage             [ComBackup]                 Commits Cleared Nothing    Nothing   Never       [];
     BackupLock              [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
     BackupUnlock            [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
+    BackupServer            [ComBackup]                 Commits Cleared Nothing    Nothing   Never       [];
     InstallPlugin           [ComInstallPlugin]          Commits Cleared Nothing    Nothing   NoCommit    [];
     UninstallPlugin         [ComUninstallPlugin]        Commits Cleared Nothing    Nothing   NoCommit    [];
     Shutdown                [ComShutdown]               Keeps   Cleared Nothing    Nothing   Anywhere    [];

@@ -89,6 +89,16 @@ pub enum Backup {
     Stage(BackupStage),
     Lock(ObjectName),
     Unlock,
+    Server(BackupTarget),
+}
+
+/// Destination of BACKUP SERVER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupTarget {
+    /// A new or empty directory of the server's host.
+    Directory(String),
+    /// The client, as a result set.
+    Stream,
 }
 
 /// PURGE BINARY LOGS.
@@ -104,6 +114,8 @@ pub struct TableMaintenance {
     pub kind: MaintenanceKind,
     /// NO_WRITE_TO_BINLOG or LOCAL.
     pub local: bool,
+    /// CHECK VIEW, REPAIR VIEW.
+    pub of_views: bool,
     pub names: Vec<ObjectName>,
     /// QUICK, FAST, EXTENDED, FOR UPGRADE, PERSISTENT FOR ..., upper case, in the order written.
     pub options: Vec<String>,

@@ -4,8 +4,8 @@ use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    Backup, BackupStage, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, Plugin,
-    PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
+    Backup, BackupStage, BackupTarget, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal,
+    MaintenanceKind, Plugin, PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
 
@@ -161,10 +161,31 @@ impl Parser<'_> {
         if self.eat_word("UNLOCK") {
             return Ok(Backup::Unlock);
         }
+        if self.eat_word("SERVER") {
+            return self.backup_server().map(Backup::Server);
+        }
         self.expect_word("STAGE")?;
         let name = self.name()?;
         let stage = BackupStage::ALL.into_iter().find(|stage| stage.name().eq_ignore_ascii_case(&name));
         stage.map(Backup::Stage).ok_or_else(|| SqlError::backup_unknown_stage(&name))
+    }
+
+    /// Parses the rest of BACKUP SERVER TO 'directory' [1 CONCURRENT], as a later MariaDB has it, or of
+    /// BACKUP SERVER TO STREAM.
+    fn backup_server(&mut self) -> SqlResult<BackupTarget> {
+        self.expect_word("TO")?;
+        if self.eat_word("STREAM") {
+            return Ok(BackupTarget::Stream);
+        }
+        let directory = self.text()?;
+        if self.token().kind == Kind::Integer {
+            let threads = self.number()?;
+            self.expect_word("CONCURRENT")?;
+            if threads != 1 {
+                return Err(SqlError::not_supported("BACKUP SERVER with several threads"));
+            }
+        }
+        Ok(BackupTarget::Directory(directory))
     }
 
     // ---- RESET, PURGE
@@ -205,10 +226,10 @@ impl Parser<'_> {
         if word == "ANALYZE" && !local && !self.is_any(&["TABLE", "TABLES"]) {
             return self.analyze_statement();
         }
-        if self.is_any(&["VIEW", "VIEWS"]) {
-            return Err(self.unsupported(&format!("{word} VIEW")));
+        let of_views = matches!(word, "CHECK" | "REPAIR") && self.eat_any(&["VIEW", "VIEWS"]);
+        if !of_views {
+            self.expect_any(&["TABLE", "TABLES"])?;
         }
-        self.expect_any(&["TABLE", "TABLES"])?;
         let kind = match word {
             "CHECK" => MaintenanceKind::Check,
             "ANALYZE" => MaintenanceKind::Analyze,
@@ -219,6 +240,9 @@ impl Parser<'_> {
         let names = self.object_names()?;
         let mut options = Vec::new();
         while !self.at_end() {
+            if of_views && self.eat_words(&["FROM", "MYSQL"]) {
+                continue;
+            }
             if self.eat_words(&["PERSISTENT", "FOR"]) {
                 self.persistent_parts()?;
                 continue;
@@ -236,7 +260,7 @@ impl Parser<'_> {
             }
             options.push(self.upper_word()?);
         }
-        Ok(Statement::TableMaintenance(TableMaintenance { kind, local, names, options }))
+        Ok(Statement::TableMaintenance(TableMaintenance { kind, local, of_views, names, options }))
     }
 
     /// Skips ALL, or COLUMNS (..) INDEXES (..), which select statistics to store. The server stores none.

@@ -1,0 +1,428 @@
+//! The command line. Help, man page and completions are made from the same definitions.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_mangen::Man;
+use serde_json::{Value, json};
+
+use crate::account::Connection;
+use crate::catalogue::Catalogue;
+use crate::failure::{EXIT_CODES, Failure, Result};
+use crate::lock;
+use crate::progress::Progress;
+use crate::prune::{Keep, prune};
+use crate::repository::Repository;
+use crate::restore::restore;
+use crate::source::{Directory, Server, Source};
+use crate::store::Store;
+use crate::take::{Request, take};
+use crate::verify::verify;
+
+/// Takes, keeps and restores backups of Cohort servers.
+///
+/// A repository is a directory or a place in an object store (s3://BUCKET/PATH, gs://BUCKET/PATH,
+/// az://CONTAINER/PATH), whose keys and region are read from the environment: AWS_*, GOOGLE_*, AZURE_*. Its
+/// objects are compressed, checksummed, and encrypted with the key file that `init` creates. Data that the
+/// repository has already is not stored again.
+#[derive(Debug, Parser)]
+#[command(name = "cohort-backup", version, max_term_width = 100)]
+struct Arguments {
+    /// Print the result as one JSON object, and no progress bars
+    #[arg(long, global = true)]
+    json: bool,
+    /// Show no progress bars
+    #[arg(long, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The repository, and its key.
+#[derive(Debug, Args)]
+struct Place {
+    /// Directory or URL of the repository
+    #[arg(env = "COHORT_BACKUP_REPOSITORY", hide_env_values = true)]
+    repository: String,
+    /// Key file of the repository
+    #[arg(long, value_name = "FILE", env = "COHORT_BACKUP_KEY_FILE", hide_env_values = true)]
+    key_file: Option<PathBuf>,
+}
+
+impl Place {
+    fn open(&self) -> Result<Repository> {
+        Repository::open(Store::open(&self.repository, false)?, self.key_file.as_deref())
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Create a repository and its key file
+    ///
+    /// Without the key file no backup can be restored. Keep copies of it outside of the repository and the
+    /// server.
+    Init {
+        #[command(flatten)]
+        place: Place,
+        /// Do not encrypt: all rows and password hashes can be read in the repository
+        #[arg(long, conflicts_with = "key_file")]
+        no_encryption: bool,
+    },
+    /// Store a backup of a running server, or a directory that BACKUP SERVER has written
+    ///
+    /// If it is interrupted, repeat the command: what is stored already is not sent again.
+    Take {
+        #[command(flatten)]
+        place: Place,
+        /// Directory that BACKUP SERVER TO has written
+        #[arg(long, value_name = "DIRECTORY",
+            required_unless_present_any = ["host", "socket", "defaults_file"])]
+        from: Option<PathBuf>,
+        #[command(flatten)]
+        connection: Connection,
+        /// Maximum MiB of data per second
+        #[arg(long, value_name = "MIB")]
+        rate_limit: Option<u64>,
+        /// The repository may have backups of another server
+        #[arg(long)]
+        another_server: bool,
+    },
+    /// List the backups
+    List {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Read every object that the backups need, and report those that are missing or damaged
+    Verify {
+        #[command(flatten)]
+        place: Place,
+        /// Only this backup, or `latest`
+        #[arg(long, value_name = "NAME")]
+        backup: Option<String>,
+        /// Remove damaged objects, so that the next take stores their contents again
+        #[arg(long)]
+        remove_damaged: bool,
+    },
+    /// Restore a backup into a new or empty directory, in which a server can start
+    Restore {
+        #[command(flatten)]
+        place: Place,
+        /// The directory
+        #[arg(long, value_name = "DIRECTORY")]
+        to: PathBuf,
+        /// Name of the backup
+        #[arg(long, value_name = "NAME", default_value = "latest")]
+        backup: String,
+    },
+    /// Delete old backups, and what no backup needs
+    ///
+    /// A backup stays if --keep or --keep-days keeps it. The newest always stays.
+    Prune {
+        #[command(flatten)]
+        place: Place,
+        /// Keep this number of newest backups
+        #[arg(long, value_name = "COUNT", required_unless_present_any = ["keep_days", "unlock"])]
+        keep: Option<usize>,
+        /// Keep the backups of this number of days
+        #[arg(long, value_name = "DAYS")]
+        keep_days: Option<u32>,
+        /// Only print what would be deleted
+        #[arg(long)]
+        dry_run: bool,
+        /// Remove the locks of commands that were killed on other machines
+        #[arg(long)]
+        unlock: bool,
+    },
+    #[command(hide = true)]
+    ManPage,
+    #[command(hide = true)]
+    Completions { shell: clap_complete::Shell },
+}
+
+/// Checks a command line without running it. Returns the reason why it is rejected.
+pub fn check(arguments: &[&str]) -> std::result::Result<(), String> {
+    command().try_get_matches_from(arguments).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    // Files of this program are readable by its user only.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let parsed = command().try_get_matches().and_then(|found| Arguments::from_arg_matches(&found));
+    let arguments = match parsed {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
+    let is_json = arguments.json;
+    match run(arguments) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            if is_json {
+                say(&json!({ "error": failure.to_string(), "exit_code": failure.code() }).to_string());
+            }
+            eprintln!("cohort-backup: {failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn say(text: &str) {
+    // A closed pipe is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Runs a command, prints its result, and returns the exit code.
+fn run(arguments: Arguments) -> Result<u8> {
+    let progress = |message| Progress::new(message, arguments.json || arguments.quiet);
+    let show = |value: Value, text: &dyn Fn() -> String| match arguments.json {
+        true => say(&value.to_string()),
+        false => say(text().trim_end()),
+    };
+    match &arguments.command {
+        Command::Init { place, no_encryption } => init(place, *no_encryption, &show)?,
+        Command::Take { place, from, connection, rate_limit, another_server } => {
+            let request =
+                Request { rate: rate_limit.map(|mib| mib << 20), of_another_server: *another_server };
+            let repository = place.open()?;
+            let mut source: Box<dyn Source> = match from {
+                Some(directory) => Box::new(Directory::open(directory)?),
+                None => Box::new(Server::connect(&connection.account()?)?),
+            };
+            let taken = take(&repository, source.as_mut(), request, &progress("taking"))?;
+            let value = json!({
+                "backup": described(&taken.catalogue),
+                "reused_bytes": taken.reused_bytes,
+                "seconds": taken.seconds,
+            });
+            show(value, &|| {
+                format!(
+                    "backup {} of {} in {:.1} s: {} were added to the repository, {} were there\n{}",
+                    taken.catalogue.name,
+                    mib(taken.catalogue.bytes()),
+                    taken.seconds,
+                    mib(taken.catalogue.added_bytes),
+                    mib(taken.reused_bytes),
+                    positions(&taken.catalogue)
+                )
+            });
+        }
+        Command::List { place } => {
+            let repository = place.open()?;
+            let names = repository.backups()?;
+            let backups: Vec<_> = names.into_iter().map(|name| (repository.catalogue(&name), name)).collect();
+            let value = backups.iter().map(|(read, name)| match read {
+                Ok(catalogue) => described(catalogue),
+                Err(failure) => json!({ "name": name, "error": failure.to_string() }),
+            });
+            let line = |(read, name): &(Result<Catalogue>, String)| match read {
+                Ok(catalogue) => format!(
+                    "{name}  {}  {:>12}  {:>12}  {}\n",
+                    catalogue.manifest.cut,
+                    mib(catalogue.bytes()),
+                    mib(catalogue.added_bytes),
+                    catalogue.manifest.gtid_current_pos
+                ),
+                Err(failure) => format!("{name}  {failure}\n"),
+            };
+            let heading = format!(
+                "{:<29}  {:<20}  {:>12}  {:>12}  {}\n",
+                "backup", "state of", "data", "added", "GTID position"
+            );
+            show(json!({ "backups": value.collect::<Vec<_>>() }), &|| {
+                heading.clone() + &backups.iter().map(line).collect::<String>()
+            });
+            return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, Failure::code));
+        }
+        Command::Verify { place, backup, remove_damaged } => {
+            return verified(place, backup.as_deref(), *remove_damaged, &progress("verifying"), &show);
+        }
+        Command::Restore { place, to, backup } => {
+            let restored = restore(&place.open()?, backup, to, &progress("restoring"))?;
+            let mut value = described(&restored.catalogue);
+            value["seconds"] = json!(restored.seconds);
+            value["directory"] = json!(to);
+            show(value, &|| {
+                format!(
+                    "backup {} of {} was restored into {} in {:.1} s\n{}",
+                    restored.catalogue.name,
+                    mib(restored.catalogue.bytes()),
+                    to.display(),
+                    restored.seconds,
+                    positions(&restored.catalogue)
+                )
+            });
+        }
+        Command::Prune { place, keep, keep_days, dry_run, unlock } => {
+            let repository = place.open()?;
+            if *unlock {
+                let count = lock::remove_all(&repository)?;
+                eprintln!("cohort-backup: {count} locks were removed");
+            }
+            if keep.is_some() || keep_days.is_some() {
+                let keep = Keep { count: *keep, days: *keep_days };
+                let pruned = prune(&repository, keep, *dry_run)?;
+                let value = json!({
+                    "kept": pruned.kept,
+                    "deleted": pruned.deleted,
+                    "deleted_chunks": pruned.chunks,
+                    "freed_bytes": pruned.bytes,
+                    "dry_run": dry_run,
+                });
+                show(value, &|| {
+                    let would = if *dry_run { "would be " } else { "" };
+                    let deleted: String =
+                        pruned.deleted.iter().map(|name| format!("{name} {would}deleted\n")).collect();
+                    format!("{deleted}{} backups kept, {} {would}freed", pruned.kept.len(), mib(pruned.bytes))
+                });
+            }
+        }
+        Command::ManPage => say(&man_page()),
+        Command::Completions { shell } => {
+            let mut out = Vec::new();
+            clap_complete::generate(*shell, &mut command(), "cohort-backup", &mut out);
+            say(&String::from_utf8_lossy(&out));
+        }
+    }
+    Ok(0)
+}
+
+type Show<'a> = dyn Fn(Value, &dyn Fn() -> String) + 'a;
+
+fn init(place: &Place, no_encryption: bool, show: &Show<'_>) -> Result<()> {
+    let key_file = place.key_file.as_deref();
+    if key_file.is_none() && !no_encryption {
+        return Err(Failure::Key(
+            "name a new key file with --key-file; without one, say --no-encryption".to_owned(),
+        ));
+    }
+    if let Some(file) = key_file
+        && is_below(file, Path::new(&place.repository))
+    {
+        return Err(Failure::Refused(format!(
+            "{} lies in the repository: a copy of the repository would include its key",
+            file.display()
+        )));
+    }
+    Repository::init(Store::open(&place.repository, true)?, key_file)?;
+    let value =
+        json!({ "repository": place.repository, "key_file": key_file, "encrypted": key_file.is_some() });
+    show(value, &|| match key_file {
+        Some(file) => format!(
+            "repository {} was created.\nIts key is {}. Without it no backup can be restored: keep copies of it \
+             outside of the repository and outside of the server.",
+            place.repository,
+            file.display()
+        ),
+        None => format!("repository {} was created, without encryption", place.repository),
+    });
+    Ok(())
+}
+
+fn is_below(file: &Path, folder: &Path) -> bool {
+    let above = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (above.canonicalize(), folder.canonicalize()) {
+        (Ok(above), Ok(folder)) => above.starts_with(folder),
+        _ => file.starts_with(folder),
+    }
+}
+
+fn verified(
+    place: &Place,
+    backup: Option<&str>,
+    removes: bool,
+    progress: &Progress,
+    show: &Show<'_>,
+) -> Result<u8> {
+    let verified = verify(&place.open()?, backup, removes, progress)?;
+    let findings = verified.findings.iter().map(|finding| {
+        json!({
+            "object": finding.object,
+            "what": finding.what,
+            "backups": finding.backups,
+            "cure": finding.cure,
+        })
+    });
+    let value = json!({
+        "whole": verified.whole,
+        "findings": findings.collect::<Vec<_>>(),
+        "chunks": verified.chunks,
+        "bytes": verified.bytes,
+        "removed": verified.removed,
+    });
+    show(value, &|| {
+        let findings: String = verified
+            .findings
+            .iter()
+            .map(|f| format!("{}\n    needed by: {}\n    cure: {}\n", f.what, f.backups.join(", "), f.cure))
+            .collect();
+        format!(
+            "{findings}{} backups are whole, {} objects are missing or damaged, {} were removed; {} in {} chunks were read",
+            verified.whole.len(),
+            verified.findings.len(),
+            verified.removed,
+            mib(verified.bytes),
+            verified.chunks
+        )
+    });
+    Ok(if verified.findings.is_empty() { 0 } else { Failure::Damaged(String::new()).code() })
+}
+
+/// Returns what scripts need to know about a backup.
+fn described(catalogue: &Catalogue) -> Value {
+    json!({
+        "name": catalogue.name,
+        "taken_at": catalogue.taken_at.to_string(),
+        "bytes": catalogue.bytes(),
+        "added_bytes": catalogue.added_bytes,
+        "files": catalogue.files.len(),
+        "manifest": catalogue.manifest,
+    })
+}
+
+/// Returns the positions of a backup, for the end of a report.
+fn positions(catalogue: &Catalogue) -> String {
+    let manifest = &catalogue.manifest;
+    let mut text = format!("state of {}\n", manifest.cut);
+    if let Some(binlog) = &manifest.binlog {
+        text += &format!("binary log {} {}\n", binlog.file, binlog.offset);
+    }
+    text += &format!("gtid_current_pos {}\n", manifest.gtid_current_pos);
+    for source in &manifest.sources {
+        text += &format!("replica of '{}' at {} {}\n", source.connection, source.file, source.offset);
+    }
+    text
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// Returns the definition of the command line.
+fn command() -> clap::Command {
+    let codes: String = EXIT_CODES.iter().map(|(code, meaning)| format!("  {code}  {meaning}\n")).collect();
+    Arguments::command().after_long_help(format!("Exit codes:\n{codes}"))
+}
+
+/// Returns the manual page: the program, and a section for each command.
+fn man_page() -> String {
+    let program = command();
+    let mut out = Vec::new();
+    let page = Man::new(program.clone()).section("1");
+    let mut written = page.render_title(&mut out);
+    for render in [Man::render_name_section, Man::render_synopsis_section, Man::render_description_section] {
+        written = written.and_then(|()| render(&page, &mut out));
+    }
+    for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let name = command.get_name().to_uppercase();
+        let text = command.get_long_about().or(command.get_about()).map(ToString::to_string);
+        writeln!(out, ".SH {name}\n{}", text.unwrap_or_default()).expect("memory is large enough");
+        let mut options = Vec::new();
+        written = written.and_then(|()| Man::new(command.clone()).render_options_section(&mut options));
+        out.extend_from_slice(String::from_utf8_lossy(&options).replace(".SH OPTIONS\n", "").as_bytes());
+    }
+    written.expect("memory is large enough");
+    let codes = EXIT_CODES.iter().map(|(code, meaning)| format!(".TP\n{code}\n{meaning}\n"));
+    String::from_utf8_lossy(&out).into_owned() + ".SH EXIT STATUS\n" + &codes.collect::<String>()
+}

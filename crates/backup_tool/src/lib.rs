@@ -1,0 +1,34 @@
+//! `cohort-backup`: takes, keeps and restores backups of Cohort servers.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `cli` | the command line: its help, man page, completions and results |
+//! | `take`, `restore`, `verify`, `prune` | the commands |
+//! | `repository`, `catalogue`, `lock` | what a repository contains |
+//! | `object`, `key` | one object: compression, encryption, checksum |
+//! | `store` | the wall in front of `object_store` and its async runtime |
+//! | `source`, `client`, `account` | sources of a backup; the connection to a server, its options |
+//! | `workers`, `progress` | threads, rate limit, progress bars |
+//! | `failure` | failures and exit codes |
+//!
+//! The server does not contain this crate. docs/backup-format.md describes the repository to the byte.
+
+mod account;
+pub mod catalogue;
+pub mod cli;
+pub mod client;
+pub mod failure;
+mod hex;
+pub mod key;
+pub mod lock;
+mod moment;
+pub mod object;
+pub mod progress;
+pub mod prune;
+pub mod repository;
+pub mod restore;
+pub mod source;
+pub mod store;
+pub mod take;
+pub mod verify;
+mod workers;

@@ -1,0 +1,212 @@
+//! The wall in front of the client of object stores: names and bytes, without async.
+//!
+//! Nothing else in this program knows `object_store` or its runtime. Objects are written only if they do not
+//! exist yet.
+//!
+//! # On failure
+//! An operation that failed in a way that may pass (time-out, status 500) is repeated; the time between the
+//! attempts doubles. A write whose reply was lost may have succeeded: its repetition finds the object, and
+//! the caller compares.
+
+use std::future::Future;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::failure::{Failure, Result};
+
+const ATTEMPTS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum time of one operation.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// Names of the environment variables that set up object stores: keys, regions, endpoints.
+const VARIABLES: &[&str] = &["AWS_", "AZURE_", "GOOGLE_"];
+
+/// Outcome of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    Created,
+    /// An object of this name exists and was left as it is.
+    Exists,
+}
+
+/// A listed object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// The objects of a repository.
+pub struct Store {
+    inner: Arc<dyn ObjectStore>,
+    runtime: Runtime,
+    place: String,
+}
+
+impl Store {
+    /// Opens a directory or the URL of an object store (`s3://bucket/path`, `gs://`, `az://`). `creates`: the
+    /// directory is created if it does not exist.
+    pub fn open(place: &str, creates: bool) -> Result<Store> {
+        let unusable =
+            |error: &dyn std::fmt::Display| Failure::Refused(format!("repository {place}: {error}"));
+        if !place.contains("://") {
+            if creates {
+                std::fs::create_dir_all(place).map_err(|error| unusable(&error))?;
+            }
+            if !std::path::Path::new(place).is_dir() {
+                return Err(unusable(&"no such directory; `cohort-backup init` creates it"));
+            }
+            let folder = LocalFileSystem::new_with_prefix(place).map_err(|error| unusable(&error))?;
+            return Store::new(Arc::new(folder.with_fsync(true)), place);
+        }
+        let url = url::Url::parse(place).map_err(|error| unusable(&error))?;
+        let variables =
+            std::env::vars().filter(|(name, _)| VARIABLES.iter().any(|prefix| name.starts_with(prefix)));
+        cohort_tls::use_as_default();
+        let (store, path) =
+            object_store::parse_url_opts(&url, variables).map_err(|error| unusable(&error))?;
+        Store::new(Arc::new(PrefixStore::new(store, path)), place)
+    }
+
+    /// Returns a store over a client, and its name for messages.
+    pub fn new(inner: Arc<dyn ObjectStore>, place: &str) -> Result<Store> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start a thread: {error}")))?;
+        Ok(Store { inner, runtime, place: place.to_owned() })
+    }
+
+    /// Returns the place of the repository, for messages.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Writes an object if none of that name exists.
+    pub fn put(&self, name: &str, object: &[u8]) -> Result<Put> {
+        let payload = PutPayload::from(bytes::Bytes::copy_from_slice(object));
+        let path = Path::from(name);
+        let written = self.repeat(|| {
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            self.inner.put_opts(&path, payload.clone(), options)
+        });
+        match written {
+            Ok(_) => Ok(Put::Created),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(Put::Exists),
+            Err(error) => Err(self.failure("write", name, &error)),
+        }
+    }
+
+    /// Reads an object; `None` if there is none.
+    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let path = Path::from(name);
+        match self.repeat(|| async { self.inner.get(&path).await?.bytes().await }) {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failure("read", name, &error)),
+        }
+    }
+
+    /// Returns the size of an object; `None` if there is none.
+    pub fn size(&self, name: &str) -> Result<Option<u64>> {
+        let path = Path::from(name);
+        match self.repeat(|| self.inner.head(&path)) {
+            Ok(found) => Ok(Some(found.size)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failure("look at", name, &error)),
+        }
+    }
+
+    /// Calls `each` for every object below a folder.
+    pub fn list(&self, folder: &str, mut each: impl FnMut(Listed)) -> Result<()> {
+        let path = Path::from(folder);
+        // Repeated as a whole, so the caller gets no name twice.
+        let found = self.repeat(|| {
+            let listed = self.inner.list(Some(&path));
+            listed
+                .map(|found| found.map(|o| Listed { name: o.location.to_string(), bytes: o.size }))
+                .try_collect::<Vec<_>>()
+        });
+        match found {
+            Ok(found) => found.into_iter().for_each(&mut each),
+            Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(self.failure("list", folder, &error)),
+        }
+        Ok(())
+    }
+
+    /// Deletes an object; it is no failure if there is none.
+    pub fn delete(&self, name: &str) -> Result<()> {
+        let path = Path::from(name);
+        match self.repeat(|| self.inner.delete(&path)) {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.failure("delete", name, &error)),
+        }
+    }
+
+    fn failure(&self, verb: &str, name: &str, error: &Error) -> Failure {
+        Failure::Failed(format!("repository {}: cannot {verb} '{name}': {}", self.place, chain(error)))
+    }
+
+    /// Runs an operation until it succeeds or fails for good.
+    fn repeat<T, F>(&self, mut operation: impl FnMut() -> F) -> std::result::Result<T, Error>
+    where
+        F: Future<Output = std::result::Result<T, Error>>,
+    {
+        let mut pause = FIRST_PAUSE;
+        let mut attempt = 1;
+        loop {
+            let bounded = async { tokio::time::timeout(TIMEOUT, operation()).await };
+            let outcome = self
+                .runtime
+                .block_on(bounded)
+                .unwrap_or_else(|late| Err(Error::Generic { store: "repository", source: Box::new(late) }));
+            match outcome {
+                Err(error) if attempt < ATTEMPTS && may_pass(&error) => std::thread::sleep(pause),
+                outcome => return outcome,
+            }
+            attempt += 1;
+            pause *= 2;
+        }
+    }
+}
+
+/// Returns whether an operation may succeed when it is repeated.
+fn may_pass(error: &Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<std::io::Error>()
+            && matches!(
+                io.kind(),
+                ErrorKind::StorageFull
+                    | ErrorKind::QuotaExceeded
+                    | ErrorKind::ReadOnlyFilesystem
+                    | ErrorKind::PermissionDenied
+            )
+        {
+            return false;
+        }
+        cause = error.source();
+    }
+    matches!(error, Error::Generic { .. } | Error::JoinError { .. })
+}
+
+/// Returns the texts of an error and its causes that say something new.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

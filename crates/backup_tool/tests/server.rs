@@ -1,0 +1,173 @@
+//! Backups of a running server: taken over connections, restored, served, compared.
+//!
+//! The server is `cohortd` in the target folder of this program:
+//! `cargo build -p cohort-server --bin cohortd`.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cohort_backup_tool::client::{Account, Client};
+use serde_json::Value;
+
+fn cohortd() -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_cohort-backup")).with_file_name("cohortd");
+    assert!(program.exists(), "{} is missing: cargo build -p cohort-server --bin cohortd", program.display());
+    program
+}
+
+/// A running server; dropped, it is killed.
+struct Server {
+    process: Child,
+    account: Account,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    fn start(datadir: &Path) -> Server {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|s| s.local_addr()).expect("a port").port();
+        let process = Command::new(cohortd())
+            .arg("--no-defaults")
+            .arg(format!("--datadir={}", datadir.display()))
+            .arg(format!("--port={port}"))
+            .arg(format!("--socket={}/s", datadir.parent().expect("a folder").display()))
+            .args(["--bind-address=127.0.0.1", "--log-bin=binlog", "--server-id=7"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("the server starts");
+        let account = Account {
+            host: Some("127.0.0.1".to_owned()),
+            port,
+            user: "root".to_owned(),
+            ..Account::default()
+        };
+        let server = Server { process, account };
+        let end = Instant::now() + Duration::from_secs(60);
+        while Client::connect(&server.account).is_err() {
+            assert!(Instant::now() < end, "the server does not answer");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        server
+    }
+
+    /// Creates a data directory.
+    fn initialize(datadir: &Path) {
+        let created = Command::new(cohortd())
+            .args(["--no-defaults", "--initialize"])
+            .arg(format!("--datadir={}", datadir.display()))
+            .stderr(Stdio::null())
+            .status();
+        assert!(created.expect("the server runs").success());
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.account).expect("connected")
+    }
+
+    fn execute(&self, sql: &str) {
+        self.client().query(sql, |_| Ok(())).expect(sql);
+    }
+
+    /// Returns all values of a result, separated by blanks.
+    fn values(&self, sql: &str) -> String {
+        let mut values = Vec::new();
+        let mut add = |row: Vec<Option<Vec<u8>>>| {
+            values.extend(
+                row.into_iter().map(|v| v.map_or("NULL".into(), |v| String::from_utf8(v).expect("text"))),
+            );
+            Ok(())
+        };
+        self.client().query(sql, &mut add).expect(sql);
+        values.join(" ")
+    }
+}
+
+/// Runs the program with an option file, and returns its JSON.
+fn run(folder: &Path, arguments: &str) -> Result<Value, String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_cohort-backup"))
+        .arg("--json")
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .expect("the program");
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout).expect("one JSON object")),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+#[test]
+fn a_running_server_is_backed_up_and_restored() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let datadir = folder.path().join("data");
+    Server::initialize(&datadir);
+    let server = Server::start(&datadir);
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
+    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM seq_1_to_20000");
+    server.execute("CREATE USER keeper@localhost IDENTIFIED BY 'a # secret'");
+    server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
+    let options = format!(
+        "[client]\nhost=127.0.0.1\nport={}\nuser=keeper\npassword='a # secret'\n",
+        server.account.port
+    );
+    std::fs::File::create(folder.path().join("cnf"))
+        .and_then(|mut file| file.write_all(options.as_bytes()))
+        .expect("written");
+    let run = |arguments: &str| run(folder.path(), arguments);
+    run("init r --key-file key").expect("created");
+    let wrong = run("take r --key-file key --host 127.0.0.1 --port 1").expect_err("no server");
+    assert!(wrong.contains("cannot connect to 127.0.0.1:1"), "{wrong}");
+
+    // While rows are written.
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn({
+        let account = server.account.clone();
+        move || {
+            let mut client = Client::connect(&account).expect("connected");
+            let mut id = 1_000_000;
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                id += 1;
+                client
+                    .query(&format!("INSERT INTO shop.orders VALUES ({id}, 'later')"), |_| Ok(()))
+                    .expect("inserted");
+            }
+        }
+    });
+    let first = run("take r --key-file key --defaults-file cnf").expect("taken");
+    let second = run("take r --key-file key --defaults-file cnf --ssl-verify-server-cert").expect("taken");
+    drop(stop);
+    writer.join().expect("no panic");
+    let last = run("take r --key-file key --defaults-file cnf --skip-ssl").expect("taken");
+    let expected = (server.values("CHECKSUM TABLE shop.orders"), server.values("SELECT @@gtid_current_pos"));
+    assert_eq!(last["backup"]["manifest"]["gtid_current_pos"], Value::from(expected.1.clone()));
+    assert!(second["reused_bytes"].as_u64() > Some(0), "{second}");
+    run("verify r --key-file key").expect("whole");
+    server.execute("DROP DATABASE shop");
+    drop(server);
+
+    for (taken, is_last) in [(&first, false), (&second, false), (&last, true)] {
+        let name = taken["backup"]["name"].as_str().expect("a name");
+        run(&format!("restore r --key-file key --to {name} --backup {name}")).expect("restored");
+        let restored = Server::start(&folder.path().join(name));
+        let position = restored.values("SELECT @@gtid_current_pos");
+        assert_eq!(taken["backup"]["manifest"]["gtid_current_pos"], Value::from(position.clone()));
+        assert_eq!(restored.values("SELECT COUNT(*) FROM shop.orders WHERE id <= 20000"), "20000");
+        assert_eq!(restored.values("CHECK TABLE shop.orders"), "shop.orders check status OK");
+        if is_last {
+            let found = (restored.values("CHECKSUM TABLE shop.orders"), position);
+            assert_eq!(found, expected);
+        }
+        // It goes on from there.
+        restored.execute("INSERT INTO shop.orders VALUES (0, 'restored')");
+    }
+}

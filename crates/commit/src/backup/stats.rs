@@ -1,0 +1,19 @@
+//! Counters of backups.
+
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
+
+/// Counters of backups, for SHOW STATUS.
+#[derive(Debug, Default)]
+pub struct BackupStats {
+    /// Held by the running backup.
+    pub running: Mutex<()>,
+    pub completed: AtomicU64,
+    pub failed: AtomicU64,
+    /// Moment of the cut of the newest backup of this run of the server, in microseconds since 1970; 0 if
+    /// there is none.
+    pub newest_us: AtomicU64,
+    /// Bytes of log that are kept only for the running backup.
+    pub log_held: AtomicU64,
+}

@@ -1,0 +1,182 @@
+//! Copying a log while it is appended to, for backups.
+//!
+//! A pin ([`LogPin`]) keeps the segments from where recovery starts; checkpoints release only what no pin
+//! needs. The holder copies record by record, and with each call of [`LogPin::copy`] the pin moves to the end
+//! of what was copied. So a pin holds little more of the log than was written since that call. At the end
+//! [`LogPin::finish`] adds what is missing in the files of the copy: heads of segments, zeros before and
+//! after the records, and the control file, which names the copy's end.
+//!
+//! The control file of the copy says that the log was closed at this end. So an opening of the copy reads
+//! exactly the records up to it, and reports any that is missing or damaged.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cohort_base::Lsn;
+
+use crate::control::{self, State};
+use crate::reader::LogReader;
+use crate::segment::{self, BLOCK_BYTES};
+use crate::shared::Shared;
+use crate::{LogError, Record};
+
+/// Bytes of records that are written at a time.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Bytes for a file of a copy.
+pub struct LogFile<'b> {
+    /// Name in the directory of the log.
+    pub name: PathBuf,
+    pub offset: u64,
+    pub bytes: &'b [u8],
+}
+
+/// Receiver of a copy: of each record, and of the bytes of the files.
+pub trait LogCopy<E: From<LogError>> {
+    /// Receives a record before its bytes.
+    fn record(&mut self, record: &Record<'_>) -> Result<(), E>;
+    /// Receives bytes of a file, each byte once.
+    fn write(&mut self, file: &LogFile<'_>) -> Result<(), E>;
+}
+
+/// A pin of a log, with the position up to which it was copied.
+pub struct LogPin {
+    shared: Arc<Shared>,
+    number: u64,
+    from: u64,
+    reader: LogReader,
+}
+
+impl LogPin {
+    pub(crate) fn new(shared: Arc<Shared>) -> LogPin {
+        let (number, from) = {
+            let mut pins = shared.space.pins.lock();
+            let from = shared.space.retained.load(std::sync::atomic::Ordering::Acquire);
+            pins.next += 1;
+            let number = pins.next;
+            pins.from.insert(number, from);
+            (number, from)
+        };
+        let reader = LogReader::new(Arc::clone(&shared), Lsn(from)).expect("pinned");
+        LogPin { shared, number, from, reader }
+    }
+
+    /// Returns where the copy begins.
+    pub fn from(&self) -> Lsn {
+        Lsn(self.from)
+    }
+
+    /// Returns the end of what was copied.
+    pub fn position(&self) -> Lsn {
+        self.reader.position()
+    }
+
+    /// Returns the end of the durable part of the log.
+    pub fn durable_end(&self) -> Lsn {
+        Lsn(self.shared.durable.load(std::sync::atomic::Ordering::Acquire))
+    }
+
+    /// Returns the bytes of log that are kept only for the pin.
+    pub fn held_bytes(&self) -> u64 {
+        let retained = self.shared.space.retained.load(std::sync::atomic::Ordering::Acquire);
+        retained.saturating_sub(self.position().0)
+    }
+
+    /// Copies durable records up to `until`, the end of a record, but not many more than `bytes_max` bytes.
+    /// Releases the segments before. Returns whether it has reached `until` or the end of the durable part.
+    pub fn copy<E: From<LogError>>(
+        &mut self,
+        until: Lsn,
+        bytes_max: u64,
+        to: &mut impl LogCopy<E>,
+    ) -> Result<bool, E> {
+        let begin = self.position().0;
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut written = begin;
+        let is_done = loop {
+            if self.position() >= until {
+                break true;
+            }
+            if self.position().0 - begin >= bytes_max {
+                break false;
+            }
+            match self.reader.next()? {
+                None => break true,
+                Some(record) => to.record(&record)?,
+            }
+            bytes.extend_from_slice(self.reader.last_bytes());
+            if bytes.len() >= WRITE_BYTES {
+                written = self.write(written, &bytes, to)?;
+                bytes.clear();
+            }
+        };
+        self.write(written, &bytes, to)?;
+        let position = self.position().0;
+        self.shared.space.pins.lock().from.insert(self.number, position);
+        self.shared.release()?;
+        Ok(is_done)
+    }
+
+    /// Writes stream bytes at an LSN into the segments' files. Returns the LSN after them.
+    fn write<E: From<LogError>>(&self, lsn: u64, bytes: &[u8], to: &mut impl LogCopy<E>) -> Result<u64, E> {
+        let geometry = self.shared.segments.geometry;
+        let (mut at, mut rest) = (lsn, bytes);
+        while !rest.is_empty() {
+            let segment = geometry.segment_of(at);
+            let here = (geometry.start_of(segment + 1) - at).min(rest.len() as u64) as usize;
+            let (bytes, after) = rest.split_at(here);
+            to.write(&LogFile { name: segment::name_of(segment), offset: geometry.offset_of(at), bytes })?;
+            (at, rest) = (at + here as u64, after);
+        }
+        Ok(at)
+    }
+
+    /// Completes the files of the copy, whose log ends where it was copied to and has this payload in its
+    /// control file.
+    pub fn finish<E: From<LogError>>(&self, payload: Vec<u8>, to: &mut impl LogCopy<E>) -> Result<(), E> {
+        let (geometry, cut) = (self.shared.segments.geometry, self.position().0);
+        let (from, block) = (self.from, BLOCK_BYTES);
+        // A log that ends at the border of a segment does not need the next one.
+        let first = geometry.segment_of(from);
+        let segments = first..geometry.segment_of(cut) + u64::from(!cut.is_multiple_of(geometry.capacity()));
+        for segment in segments {
+            let name = segment::name_of(segment);
+            let head = segment::header(geometry, segment);
+            to.write(&LogFile { name: name.clone(), offset: 0, bytes: &head })?;
+            let (start, end) = (geometry.start_of(segment), geometry.start_of(segment + 1));
+            // The file gets all its blocks, so that a server never lacks space for one.
+            zeros(&name, block..block + from.saturating_sub(start), to)?;
+            zeros(&name, block + cut.clamp(start, end) - start..block + end - start, to)?;
+        }
+        let state = State {
+            sequence: 0,
+            segment_bytes: geometry.segment_bytes,
+            salt: geometry.salt,
+            generation: self.shared.generations.current,
+            generation_start: self.shared.generations.start,
+            from,
+            durable: cut,
+            clean: true,
+            payload,
+        };
+        to.write(&LogFile { name: control::NAME.into(), offset: 0, bytes: &state.file() })
+    }
+}
+
+fn zeros<E: From<LogError>>(name: &PathBuf, range: Range<u64>, to: &mut impl LogCopy<E>) -> Result<(), E> {
+    let zeros = vec![0; WRITE_BYTES.min((range.end - range.start) as usize)];
+    for offset in range.clone().step_by(WRITE_BYTES) {
+        let here = (range.end - offset).min(WRITE_BYTES as u64) as usize;
+        to.write(&LogFile { name: name.clone(), offset, bytes: &zeros[..here] })?;
+    }
+    Ok(())
+}
+
+impl Drop for LogPin {
+    fn drop(&mut self) {
+        self.shared.space.pins.lock().from.remove(&self.number);
+        // After an error the log is poisoned, and the next use of it says so.
+        let _ = self.shared.release();
+    }
+}

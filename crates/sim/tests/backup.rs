@@ -1,0 +1,472 @@
+//! Backups of a running world: while each piece is copied, commits, checkpoints, bulk loads, drops, rotations
+//! and large transactions run. The copy is then opened as a data directory, and must be the state of the
+//! model at the cut: no row less, and no row more.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cohort_backup_format::{MANIFEST, Manifest, UNFINISHED};
+use cohort_base::{IndexId, ServerId, TrxId};
+use cohort_binlog::event::{QueryEvent, StatusVars};
+use cohort_binlog::{CacheOptions, EventReader, Stamp, TrxCache};
+use cohort_commit::{
+    BackupControl, BackupError, BackupRequest, BackupSink, CommitRequest, DirectorySink, LogLayout,
+    ReplicaPositions, ServerIdentity,
+};
+use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
+use cohort_sim::{Disk, Setup, World, part};
+use cohort_vfs::{Fault, FaultFs, MemFs, Rng, SeededRng};
+
+/// Its keys are the numbers of the indexes that exist, as in the catalog.
+const CATALOG: IndexId = IndexId(16);
+const BACKUP: &str = "/backup";
+/// Transactions from this size on have redo in a file.
+const LARGE_BYTES: usize = 17 << 20;
+
+/// The committed state: index and key to value.
+type Model = BTreeMap<(u32, Vec<u8>), Vec<u8>>;
+
+/// A write: index, key, value or deletion.
+type Change = (u32, Vec<u8>, Option<Vec<u8>>);
+
+/// A random load on both engines, with the model of what it committed.
+struct Load {
+    rng: Arc<SeededRng>,
+    model: Model,
+    next_index: u32,
+    trxs: u64,
+    /// Large transactions that may still run; they are slow.
+    large_left: u32,
+    is_stopped: bool,
+}
+
+impl Load {
+    fn new(seed: u64) -> Load {
+        let rng = Arc::new(SeededRng::new(seed));
+        Load { rng, model: Model::new(), next_index: 17, trxs: 0, large_left: 1, is_stopped: false }
+    }
+
+    fn indexes(&self) -> Vec<u32> {
+        let named = self.model.range((CATALOG.0, Vec::new())..(CATALOG.0 + 1, Vec::new()));
+        named.map(|((_, key), _)| u32::from_be_bytes(key[..].try_into().expect("four bytes"))).collect()
+    }
+
+    fn key(&self) -> Vec<u8> {
+        (self.rng.below(400) as u32).to_be_bytes().to_vec()
+    }
+
+    fn value(&self) -> Vec<u8> {
+        let len = match self.rng.below(20) {
+            0 => 5000 + self.rng.below(30_000),
+            1..5 => self.rng.below(3000),
+            _ => self.rng.below(60),
+        };
+        vec![self.rng.below(256) as u8; len as usize]
+    }
+
+    /// Commits changes with an event of this size. Returns false if the machine has stopped.
+    fn commit(&mut self, world: &World, changes: &[Change], event_bytes: usize) -> bool {
+        let mut redo = Vec::new();
+        let mut trxs: Vec<_> = world.engines.iter().map(|engine| engine.begin()).collect();
+        for (engine, trx) in world.engines.iter().zip(&mut trxs) {
+            for (index, key, value) in changes {
+                let done = match value {
+                    Some(value) => trx.put(IndexId(*index), key, value),
+                    None => trx.delete(IndexId(*index), key),
+                };
+                if done.is_err() {
+                    return false;
+                }
+            }
+            let Ok(prepared) = trx.prepare() else { return false };
+            redo.push((engine.id(), prepared));
+        }
+        let options = CacheOptions { memory_bytes_max: 2000, ..CacheOptions::default() };
+        let mut cache = TrxCache::new(options, Some(world.coordinator.spill_dir().clone()));
+        cache.begin_statement(Stamp { timestamp: 1, server_id: ServerId(1), flags: 0 }, None);
+        let event = QueryEvent::new(1, &StatusVars::default(), b"d", &vec![b'x'; event_bytes]);
+        if cache.query(0, &event).is_err() {
+            return false;
+        }
+        let Ok(sealed) = cache.seal() else { return false };
+        self.trxs += 1;
+        let mut locks = world.locks.owner(TrxId(self.trxs));
+        let permit = world.permit(&mut locks);
+        let request = CommitRequest { redo, binlog: Some(part(sealed)), locks, permit, client: None };
+        let Ok(prepared) = world.coordinator.prepare(request) else { return false };
+        let seq = world.coordinator.order(prepared);
+        if world.coordinator.wait_acknowledged(seq).is_err() {
+            return false;
+        }
+        for (index, key, value) in changes {
+            match value {
+                Some(value) => drop(self.model.insert((*index, key.clone()), value.clone())),
+                None => drop(self.model.remove(&(*index, key.clone()))),
+            }
+        }
+        true
+    }
+
+    /// Loads a new index in one or two steps. Returns its entries.
+    fn load(&mut self, world: &World, index: u32) -> Option<BTreeMap<Vec<u8>, Vec<u8>>> {
+        let mut entries = BTreeMap::new();
+        for step in 0..1 + self.rng.below(2) {
+            let count = self.rng.below(300);
+            let keys: BTreeSet<Vec<u8>> =
+                (0..count).map(|_| (self.rng.below(10_000) * 2 + step).to_be_bytes().to_vec()).collect();
+            let part: BTreeMap<Vec<u8>, Vec<u8>> = keys.into_iter().map(|key| (key, self.value())).collect();
+            for engine in &world.engines {
+                let mut load = engine.bulk_load(IndexId(index)).ok()?;
+                part.iter().try_for_each(|(key, value)| load.add(key, value)).ok()?;
+                load.finish().ok()?;
+            }
+            entries.extend(part);
+        }
+        Some(entries)
+    }
+
+    /// Runs one random operation.
+    fn step(&mut self, world: &World) {
+        if self.is_stopped {
+            return;
+        }
+        let existing = self.indexes();
+        let goes_on = match self.rng.below(40) {
+            0 | 1 => world.coordinator.checkpoint().is_ok(),
+            2 => world.coordinator.rotate_binlog().is_ok(),
+            3 | 4 => self.create(world),
+            // A definition that is given up after its load.
+            5 => {
+                let index = self.next_index;
+                self.next_index += 1;
+                let is_loaded = self.load(world, index).is_some();
+                world.engines.iter().for_each(|engine| drop(engine.drop_indexes(&[IndexId(index)])));
+                is_loaded
+            }
+            6 if existing.len() > 2 => {
+                let index = existing[self.rng.below(existing.len() as u64) as usize];
+                let is_done = self.commit(world, &[(CATALOG.0, index.to_be_bytes().to_vec(), None)], 10);
+                world.engines.iter().for_each(|engine| drop(engine.drop_indexes(&[IndexId(index)])));
+                self.model.retain(|(of, _), _| *of != index);
+                is_done
+            }
+            7 if self.large_left > 0 && !existing.is_empty() => {
+                self.large_left -= 1;
+                let index = existing[0];
+                let value = |n: u8| Some(vec![n; LARGE_BYTES / 4]);
+                let changes: Vec<Change> = (0..5).map(|n| (index, vec![n], value(n))).collect();
+                self.commit(world, &changes, 10)
+            }
+            8 => {
+                world.coordinator.tick();
+                true
+            }
+            _ if existing.is_empty() => self.create(world),
+            kind => {
+                let changes: Vec<Change> = (0..1 + self.rng.below(6))
+                    .map(|_| {
+                        let index = existing[self.rng.below(existing.len() as u64) as usize];
+                        let value = (self.rng.below(4) > 0).then(|| self.value());
+                        (index, self.key(), value)
+                    })
+                    .collect();
+                self.commit(world, &changes, if kind == 9 { 6000 } else { 20 })
+            }
+        };
+        self.is_stopped = !goes_on;
+    }
+
+    /// Creates an index, with a bulk load or empty, and with rows that were touched meanwhile.
+    fn create(&mut self, world: &World) -> bool {
+        let index = self.next_index;
+        self.next_index += 1;
+        let entries = match self.rng.below(3) {
+            0 => BTreeMap::new(),
+            _ => match self.load(world, index) {
+                Some(entries) => entries,
+                None => return false,
+            },
+        };
+        let mut changes: Vec<Change> = vec![(CATALOG.0, index.to_be_bytes().to_vec(), Some(Vec::new()))];
+        let touched = entries.keys().filter(|_| self.rng.below(5) == 0);
+        changes
+            .extend(touched.map(|key| (index, key.clone(), (self.rng.below(2) == 0).then(|| self.value()))));
+        let before = self.model.clone();
+        let loaded = entries.into_iter().map(|(key, value)| ((index, key), value));
+        self.model.extend(loaded);
+        let is_done = self.commit(world, &changes, 30);
+        if !is_done {
+            self.model = before;
+        }
+        is_done
+    }
+}
+
+/// A sink that runs steps of the load before each piece.
+struct Interleaved<'l> {
+    to: DirectorySink,
+    world: &'l World,
+    load: &'l RefCell<Load>,
+    writes: &'l Cell<u64>,
+    /// Ends the backup at this write.
+    interrupt_at: Option<(u64, &'l BackupControl)>,
+}
+
+impl BackupSink for Interleaved<'_> {
+    fn write(&mut self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.writes.set(self.writes.get() + 1);
+        if let Some((at, control)) = self.interrupt_at
+            && at == self.writes.get()
+        {
+            control.is_interrupted.store(true, Ordering::SeqCst);
+        }
+        let mut load = self.load.borrow_mut();
+        for _ in 0..load.rng.below(5) {
+            load.step(self.world);
+        }
+        self.to.write(path, offset, bytes)
+    }
+
+    fn finish(&mut self, manifest: &Manifest) -> io::Result<()> {
+        self.to.finish(manifest)
+    }
+}
+
+/// Takes a backup while the load runs. Returns its manifest, and the model at the cut if it came to that.
+fn back_up(
+    disk: &Disk,
+    world: &World,
+    load: &RefCell<Load>,
+    interrupt_at: Option<u64>,
+) -> (Result<Manifest, BackupError>, Option<(Model, u64)>) {
+    let (control, cut, writes) = (BackupControl::default(), RefCell::new(None), Cell::new(0));
+    let positions = |gtid: &str| {
+        // The sink holds no borrow: nothing is copied while the order stage is held.
+        let load = load.borrow();
+        *cut.borrow_mut() = Some((load.model.clone(), load.trxs));
+        ReplicaPositions { gtid_current_pos: gtid.to_owned(), sources: Vec::new() }
+    };
+    let request = BackupRequest {
+        label: BACKUP,
+        server: ServerIdentity { version: "test".to_owned(), uuid: String::new(), id: 1 },
+        files: vec![("cohort.version".to_owned(), b"cohort 1\n".to_vec())],
+        bytes_per_s: &|| 0,
+        positions: &positions,
+        control: &control,
+    };
+    let taken = match DirectorySink::new(disk.clone(), Path::new(BACKUP)) {
+        Err(error) => Err(BackupError::Sink(error)),
+        Ok(to) => {
+            let interrupt_at = interrupt_at.map(|at| (at, &control));
+            let mut sink = Interleaved { to, world, load, writes: &writes, interrupt_at };
+            world.coordinator.back_up(&request, &mut sink)
+        }
+    };
+    let cut = cut.borrow_mut().take();
+    (taken, cut)
+}
+
+/// Returns everything in the indexes that the catalog of an engine names.
+fn contents(engine: &dyn Engine) -> Model {
+    let trx = engine.begin();
+    let scan = |index: u32| {
+        let (mut found, mut range) = (Vec::new(), KeyRange::default());
+        loop {
+            let mut batch = Batch::default();
+            let request = ScanRequest::forward(ReadAt::Latest, IndexId(index), &range, 1 << 20);
+            let has_more = trx.scan(&request, &mut batch).expect("readable");
+            found.extend(batch.iter().map(|(key, value)| (key.to_vec(), value.to_vec())));
+            if !has_more {
+                return found;
+            }
+            batch.cut(&mut range, cohort_engine::Direction::Forward);
+        }
+    };
+    let mut model = Model::new();
+    for (key, value) in scan(CATALOG.0) {
+        let index = u32::from_be_bytes(key[..].try_into().expect("four bytes"));
+        model.extend(scan(index).into_iter().map(|(key, value)| ((index, key), value)));
+        model.insert((CATALOG.0, key), value);
+    }
+    model
+}
+
+/// Opens a backup as a data directory and compares it with the model at the cut.
+fn check_copy(disk: &Disk, setup: Setup, cut: &(Model, u64), what: &str) {
+    let (model, trxs) = cut;
+    for round in 0..2 {
+        let world = World::open_at(disk, Path::new(BACKUP), setup)
+            .unwrap_or_else(|error| panic!("{what}: the backup does not open: {error}"));
+        for engine in &world.engines {
+            let found = contents(&**engine);
+            let keys = |model: &Model| {
+                model.iter().map(|((index, key), value)| (*index, key.clone(), value.len())).collect()
+            };
+            let (found_keys, keys): (BTreeSet<(u32, Vec<u8>, usize)>, BTreeSet<_>) =
+                (keys(&found), keys(model));
+            assert!(
+                found == *model,
+                "{what}, round {round}: {} lacks {:?} and has in addition {:?}",
+                engine.name(),
+                keys.difference(&found_keys).take(9).collect::<Vec<_>>(),
+                found_keys.difference(&keys).take(9).collect::<Vec<_>>(),
+            );
+            let indexes = engine.indexes().expect("readable");
+            for index in indexes {
+                let defects = engine.verify(index, &mut |_| true).expect("readable");
+                assert_eq!(defects, Vec::<String>::new(), "{what}: {index:?}");
+            }
+        }
+        let (position, gtids) = world.coordinator.binlog_status().expect("the binlog is on");
+        assert_eq!(gtids.to_string(), format!("0-1-{trxs}"), "{what}: {position:?}");
+        for path in world.binlog_files().expect("listed") {
+            let mut reader = EventReader::open(disk, &path).expect("readable");
+            while reader.next_event().unwrap_or_else(|error| panic!("{what}: {error}")).is_some() {}
+        }
+        world.coordinator.checkpoint().expect("the copy works as a server");
+        world.coordinator.close().expect("closes");
+    }
+}
+
+fn setups() -> [Setup; 2] {
+    [Setup::of(LogLayout::Shared), Setup::of(LogLayout::Separate)]
+}
+
+fn seeds(few: u64, many: u64) -> u64 {
+    if std::env::var_os("COHORT_LONG_TESTS").is_some() { many } else { few }
+}
+
+#[test]
+fn a_backup_under_any_load_is_the_state_at_its_cut() {
+    for seed in 0..seeds(6, 400) {
+        for setup in setups() {
+            let disk: Disk = Arc::new(MemFs::new());
+            let world = World::open_as(&disk, setup).expect("opens");
+            let load = RefCell::new(Load::new(seed));
+            // Large transactions are slow.
+            load.borrow_mut().large_left = u32::from(seed % 4 == 1);
+            for _ in 0..20 + 15 * seed.min(10) {
+                load.borrow_mut().step(&world);
+            }
+            let what = format!("{:?}, seed {seed}", setup.layout);
+            let (taken, cut) = back_up(&disk, &world, &load, None);
+            let manifest = taken.unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert!(!load.borrow().is_stopped, "{what}");
+            let (model, trxs) = cut.expect("there was a cut");
+            assert!(trxs < load.borrow().trxs || seed > 0, "{what}: the load went on");
+            assert_eq!(manifest.gtid_binlog_pos, format!("0-1-{trxs}"), "{what}");
+            // The source goes on, and has given up everything that was pinned.
+            for _ in 0..30 {
+                load.borrow_mut().step(&world);
+            }
+            world.coordinator.checkpoint().expect("the source works");
+            let held = world.engines[1].status();
+            let held = held.iter().find(|(name, _)| name == "Innodb_data_file_pinned_bytes");
+            assert_eq!(held.map(|(_, bytes)| *bytes), Some(0), "{what}");
+            check_copy(&disk, setup, &(model, trxs), &what);
+            drop(world);
+            let world = World::open_as(&disk, setup).expect("the source opens");
+            assert!(contents(&*world.engines[1]) == load.borrow().model, "{what}: the source");
+        }
+    }
+}
+
+#[test]
+fn a_backup_that_is_interrupted_leaves_nothing() {
+    for setup in setups() {
+        for at in (1..60).step_by(seeds(11, 1) as usize) {
+            let disk: Disk = Arc::new(MemFs::new());
+            let world = World::open_as(&disk, setup).expect("opens");
+            let load = RefCell::new(Load::new(at));
+            load.borrow_mut().large_left = 0;
+            for _ in 0..60 {
+                load.borrow_mut().step(&world);
+            }
+            let (taken, cut) = back_up(&disk, &world, &load, Some(at));
+            match taken {
+                Ok(_) => return,
+                Err(BackupError::Interrupted) => {}
+                Err(error) => panic!("write {at}: {error}"),
+            }
+            let left: Vec<_> = ["", "log", "right", "left", "spill"]
+                .iter()
+                .filter_map(|dir| disk.list(&Path::new(BACKUP).join(dir)).ok())
+                .flatten()
+                .collect();
+            assert!(left.is_empty(), "write {at}: {left:?} are left");
+            // The next one works.
+            let (taken, again) = back_up(&disk, &world, &load, None);
+            taken.unwrap_or_else(|error| panic!("write {at}, the next one: {error}"));
+            check_copy(&disk, setup, &again.expect("a cut"), &format!("write {at}, the next one"));
+            drop(cut);
+        }
+    }
+}
+
+#[test]
+fn a_crash_leaves_a_whole_backup_or_none() {
+    let setup = Setup::default();
+    let mut whole = 0;
+    for step in 0.. {
+        let at = 200 + step * seeds(37, 5);
+        let memory = MemFs::new();
+        let faults = FaultFs::new(Arc::new(memory.clone()));
+        let disk: Disk = Arc::new(faults.clone());
+        let world = World::open_as(&disk, setup).expect("opens");
+        let load = RefCell::new(Load::new(5));
+        load.borrow_mut().large_left = 0;
+        for _ in 0..40 {
+            load.borrow_mut().step(&world);
+        }
+        faults.set(Fault::CrashAt(at));
+        let (taken, cut) = back_up(&disk, &world, &load, None);
+        let is_over = taken.is_ok();
+        std::mem::forget(world);
+        for left in [memory.crash_clone(at), memory.kill_clone()] {
+            let left: Disk = Arc::new(left);
+            let is_there = |name: &str| left.exists(&Path::new(BACKUP).join(name));
+            assert!(!(taken.is_ok() && !is_there(MANIFEST)), "operation {at}: a backup was lost");
+            if is_there(MANIFEST) && !is_there(UNFINISHED) {
+                whole += 1;
+                check_copy(&left, setup, cut.as_ref().expect("a cut"), &format!("operation {at}"));
+            }
+            World::open_as(&left, setup).unwrap_or_else(|error| panic!("operation {at}, source: {error}"));
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(whole > 0, "no crash after the end of the backup was tried");
+}
+
+#[test]
+fn a_backup_that_lacks_a_part_is_refused() {
+    let setup = Setup::default();
+    let disk: Disk = Arc::new(MemFs::new());
+    let world = World::open_as(&disk, setup).expect("opens");
+    let load = RefCell::new(Load::new(3));
+    load.borrow_mut().large_left = 0;
+    for _ in 0..80 {
+        load.borrow_mut().step(&world);
+    }
+    let (taken, _) = back_up(&disk, &world, &load, None);
+    let manifest = taken.expect("taken");
+    // A log that was cut at any record, or has a flipped bit, must not open as a shorter one.
+    let log = manifest.files.iter().find(|entry| entry.path.starts_with("log/log.0")).expect("a segment");
+    let path = Path::new(BACKUP).join(&log.path);
+    let file = disk.open(&path, cohort_vfs::OpenMode::Write).expect("opens");
+    let mut whole = vec![0; log.size as usize];
+    file.read_at(&mut whole, 0).expect("readable");
+    let used = whole.iter().rposition(|byte| *byte != 0).expect("not empty");
+    let first = whole[4096..].iter().position(|byte| *byte != 0).expect("records") + 4096;
+    for at in (first..used).step_by(4096) {
+        file.write_at(&vec![0; used + 1 - at], at as u64).expect("cut");
+        let opened = World::open_at(&disk, Path::new(BACKUP), setup);
+        assert!(opened.is_err(), "a log that ends at byte {at} opens");
+        file.write_at(&whole, 0).expect("restored");
+    }
+}
