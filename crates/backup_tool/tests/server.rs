@@ -113,7 +113,7 @@ fn a_running_server_is_backed_up_and_restored() {
     let server = Server::start(&datadir);
     server.execute("CREATE DATABASE shop");
     server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
-    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM seq_1_to_20000");
+    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
     server.execute("CREATE USER keeper@localhost IDENTIFIED BY 'a # secret'");
     server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
     let options = format!(
