@@ -155,6 +155,16 @@ fn a_running_server_is_backed_up_and_restored() {
     server.execute("DROP DATABASE shop");
     drop(server);
 
+    // An interrupted restore leaves the mark of an unfinished backup, and no server starts.
+    run("restore r --key-file key --to half").expect("restored");
+    let half = folder.path().join("half");
+    std::fs::rename(half.join("cohort-backup.json"), half.join("cohort-backup.unfinished")).expect("renamed");
+    let mut refused = Command::new(cohortd());
+    refused.args(["--no-defaults", "--skip-networking"]).arg(format!("--datadir={}", half.display()));
+    let refused =
+        refused.arg(format!("--socket={}/t", folder.path().display())).output().expect("the server runs");
+    assert_eq!(refused.status.code(), Some(1), "{}", String::from_utf8_lossy(&refused.stderr));
+
     for (taken, is_last) in [(&first, false), (&second, false), (&last, true)] {
         let name = taken["backup"]["name"].as_str().expect("a name");
         run(&format!("restore r --key-file key --to {name} --backup {name}")).expect("restored");
