@@ -152,6 +152,12 @@ fn a_running_server_is_backed_up_and_restored() {
     assert_eq!(last["backup"]["manifest"]["gtid_current_pos"], Value::from(expected.1.clone()));
     assert!(second["reused_bytes"].as_u64() > Some(0), "{second}");
     run("verify r --key-file key").expect("whole");
+    let proof = format!("verify r --key-file key --restore proof --cohortd {}", cohortd().display());
+    let proven = run(&proof).expect("proven");
+    assert_eq!(proven["backup"], last["backup"]["name"]);
+    assert_eq!((&proven["tables"], &proven["findings"]), (&Value::from(1), &Value::Array(vec![])));
+    assert_eq!(proven["rows"].to_string(), server.values("SELECT COUNT(*) FROM shop.orders"));
+    assert!(!folder.path().join("proof").exists() && !folder.path().join("proof.sql").exists());
     server.execute("DROP DATABASE shop");
     drop(server);
 
