@@ -257,10 +257,10 @@ pub(super) fn alter(
         lock_program(ctx, ProgramKind::Event, schema, name, MetadataMode::Exclusive)?;
     }
     let catalog = ctx.db.catalog();
-    let before = catalog.event(&from.0, &from.1).ok_or_else(|| SqlError::unknown_event(&from.1))?;
     if let Some((_, name)) = to.as_ref().filter(|(schema, name)| catalog.event(schema, name).is_some()) {
         return Err(SqlError::event_exists(name));
     }
+    let before = catalog.event(&from.0, &from.1).ok_or_else(|| SqlError::unknown_event(&from.1))?;
     let mut event = Event::clone(before);
     event.definer = definer;
     event.settings = program_settings(ctx, &schema);

@@ -63,7 +63,7 @@ fn runs_statements(session: &SessionState, name: &str) -> bool {
     let functions = session.db.functions.get().filter(|_| !cohort_expr::is_native(name));
     let schema = session.current_schema.as_deref();
     functions.zip(schema).is_some_and(|(functions, schema)| {
-        let found = functions.find((&session.db.catalog(), session), schema, name, 0);
+        let found = functions.find((&session.db.catalog(), session), (schema, name), 0, None);
         !matches!(found, Ok(None))
     })
 }

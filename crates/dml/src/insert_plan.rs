@@ -132,7 +132,8 @@ impl InsertPlan {
         };
         // An empty row `()` gives every column its default.
         let named_any = !matches!(&rows, Rows::Values(rows) if rows.iter().all(Vec::is_empty));
-        let unnamed = (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
+        let unnamed: Vec<usize> =
+            (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
         let on_duplicate = match (insert.replace, insert.on_duplicate.is_empty()) {
             (true, _) => OnDuplicate::Replace,
             (false, true) => OnDuplicate::Refuse,
@@ -145,8 +146,8 @@ impl InsertPlan {
             )?),
         };
         let updated: Vec<usize> = assignments_of(&on_duplicate).iter().map(|a| a.column).collect();
-        let steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
-        steps.fill(&mut defaults);
+        let mut steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
+        steps.fill(&mut defaults, &unnamed);
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };
         let returned = Returned { table: &table, scope: returned_scope, statement, items: &insert.returning };
         let returning = Returning::plan(ctx, returned, query)?;
@@ -178,7 +179,7 @@ impl InsertPlan {
 
     fn of_rows(
         ctx: &PlanContext<'_>,
-        (table, steps): (Arc<Table>, RowSteps),
+        (table, mut steps): (Arc<Table>, RowSteps),
         columns: Vec<usize>,
         rows: Rows,
         on_duplicate: ast::OnDuplicate,
@@ -188,10 +189,11 @@ impl InsertPlan {
         let all = 0..table.columns.len();
         let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
         let mut defaults = defaults.collect::<SqlResult<Vec<_>>>()?;
-        steps.fill(&mut defaults);
+        let unnamed: Vec<usize> = all.filter(|column| !columns.contains(column)).collect();
+        steps.fill(&mut defaults, &unnamed);
         Ok(InsertPlan {
             defaults,
-            unnamed: all.filter(|column| !columns.contains(column)).collect(),
+            unnamed,
             columns,
             rows,
             is_single_row: false,

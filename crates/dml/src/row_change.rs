@@ -55,6 +55,8 @@ pub(crate) struct RowSteps {
     /// The conditions of views WITH CHECK OPTION.
     view_checks: Vec<RowCheck>,
     hooks: Vec<Arc<dyn RowHook>>,
+    /// Columns without a default that an INSERT does not name, because hooks may set them.
+    unassigned: Vec<usize>,
     /// ON UPDATE CURRENT_TIMESTAMP columns that the statement does not assign.
     touched: Vec<usize>,
     /// The AUTO_INCREMENT column, if a step before the draw may see its missing value.
@@ -95,6 +97,7 @@ impl RowSteps {
         Ok(RowSteps {
             view_checks,
             hooks,
+            unassigned: Vec::new(),
             touched: (0..table.columns.len()).filter(is_touched).collect(),
             undrawn: drawn.filter(|column| is_seen && !table.columns[*column].nullable),
             drawn_readers: drawn.map(|column| rules.readers_of(column)).unwrap_or_default(),
@@ -123,12 +126,16 @@ impl RowSteps {
         !self.hooks.is_empty()
     }
 
-    /// Gives NULL to columns without a default that hooks may set.
-    pub(crate) fn fill(&self, defaults: &mut [assign::Default]) {
+    /// Gives NULL to columns without a default that hooks may set. `unnamed` are the columns that the INSERT
+    /// does not name.
+    pub(crate) fn fill(&mut self, defaults: &mut [assign::Default], unnamed: &[usize]) {
         for (column, default) in defaults.iter_mut().enumerate() {
             if matches!(default, assign::Default::Missing) && self.hooks.iter().any(|hook| hook.sets(column))
             {
                 *default = assign::Default::Value(Value::Null);
+                if unnamed.contains(&column) {
+                    self.unassigned.push(column);
+                }
             }
         }
     }
@@ -326,7 +333,10 @@ impl<'p> RowPipeline<'p> {
         let last = Assigner { keeps_null: false, ..self.assigner };
         for (column, described) in self.assigner.table.columns.iter().enumerate() {
             if new[column].is_null() && !described.nullable && described.generated.is_none() {
-                new[column] = last.store(&ctx.eval, column, Value::Null, number)?;
+                new[column] = match old.is_none() && self.steps.unassigned.contains(&column) {
+                    true => last.default(&ctx.eval, column, &assign::Default::Missing, new, number)?,
+                    false => last.store(&ctx.eval, column, Value::Null, number)?,
+                };
             }
         }
         Ok(())

@@ -69,6 +69,9 @@ fn item_value(condition: &Warning, item: ConditionInfo) -> Value {
         ConditionInfo::Sqlstate => text(condition.error.sqlstate()),
         ConditionInfo::MessageText => text(&condition.error.message),
         ConditionInfo::RowNumber => Value::UInt(condition.error.row().unwrap_or(0)),
-        ConditionInfo::Named => text(""),
+        ConditionInfo::Named(name) => {
+            let items = condition.error.signal().map_or(&[][..], |parts| &parts.items);
+            text(items.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value))
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cohort_base::{DomainId, Gtid, ServerId};
 use cohort_binlog::event::{flags, rows_flags};
 use cohort_config::{Acts, Scope, SessionVars, SetError, SetNote, VarId, VarValue};
-use cohort_expr::{SessionHooks, TimeZone};
+use cohort_expr::SessionHooks;
 use cohort_protocol::ResultSink;
 use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, Level, SqlError, SqlResult, Value, Warning};
@@ -19,17 +19,7 @@ use cohort_session::{Job, set_error};
 use cohort_table::RowImage;
 use cohort_trx::{AccessMode, Isolation};
 
-fn from_value(value: &Value) -> VarValue {
-    match value {
-        Value::Null => VarValue::Null,
-        Value::Int(n) => VarValue::Int(*n),
-        Value::UInt(n) => VarValue::UInt(*n),
-        Value::Double(v) => VarValue::Double(*v),
-        Value::Float(v) => VarValue::Double(f64::from(*v)),
-        Value::Decimal(_) => VarValue::Double(value.to_f64(&mut cohort_types::NoWarnings).unwrap_or(0.0)),
-        other => VarValue::text(&other.to_text()),
-    }
-}
+use crate::variable_values::{charset_by_number, check_time_zone, from_value};
 
 /// Variables that SET STATEMENT refuses.
 const NOT_FOR_A_STATEMENT: [&str; 13] = [
@@ -638,27 +628,6 @@ fn isolation_level(level: ast::IsolationLevel) -> Isolation {
     }
 }
 
-/// Converts numbers of character sets and collations to names: the output of mariadb-binlog contains numbers.
-fn charset_by_number(id: VarId, value: VarValue) -> VarValue {
-    use VarId::*;
-    let number = match value {
-        VarValue::Int(n) => u16::try_from(n).ok(),
-        VarValue::UInt(n) => u16::try_from(n).ok(),
-        _ => None,
-    };
-    let Some(collation) = number.and_then(Collation::from_id) else { return value };
-    match id {
-        CharacterSetServer
-        | CharacterSetClient
-        | CharacterSetConnection
-        | CharacterSetResults
-        | CharacterSetDatabase
-        | CharacterSetFilesystem => VarValue::text(collation.charset().name()),
-        CollationServer | CollationConnection | CollationDatabase => VarValue::text(collation.name()),
-        _ => value,
-    }
-}
-
 /// Checks replication rules and GTID lists. A rule for tables must contain `.`, a rewrite rule for schemas
 /// `->`: error 1210.
 fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
@@ -677,13 +646,6 @@ fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
         false => Err(SqlError::wrong_arguments("SET")),
     }
 }
-
-fn check_time_zone(value: &VarValue) -> SqlResult<()> {
-    let known = matches!(value, VarValue::Text(name) if TimeZone::parse(name).is_some());
-    let error = || SqlError::unknown_time_zone(value);
-    if known { Ok(()) } else { Err(error()) }
-}
-
 /// Returns character set and collation of SET NAMES.
 fn names(charset: Option<&str>, collation: Option<&str>) -> SqlResult<(Charset, Collation)> {
     let charset = match charset {

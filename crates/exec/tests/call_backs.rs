@@ -5,12 +5,15 @@ mod world;
 
 use std::sync::Arc;
 
-use cohort_catalog::Catalog;
+use cohort_catalog::{AccountName, Catalog};
 use cohort_dml::InsertPlan;
 use cohort_expr::ExprType;
 use cohort_plan::{Binder, ParamSource, PlanContext};
 use cohort_query::{lock_tables, plan_query_within, rows};
-use cohort_session::{FoundFunction, SessionNames, SessionState, StatementContext, StatementFunctions};
+use cohort_session::{
+    Callee, FoundFunction, SessionNames, SessionState, StatementContext, StatementFunction,
+    StatementFunctions,
+};
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value};
 use world::{Server, disk};
@@ -23,23 +26,36 @@ impl StatementFunctions for Functions {
     fn find(
         &self,
         _: (&Catalog, &SessionState),
-        schema: &str,
-        name: &str,
+        (schema, name): (&str, &str),
         args: usize,
+        _: Option<AccountName>,
     ) -> SqlResult<Option<FoundFunction>> {
         let ty = ExprType::bigint(20);
         match (name, args) {
             ("f" | "g", 1) => {
-                Ok(Some(FoundFunction { schema: schema.into(), name: name.into(), ty, routine: None }))
+                let function = Callee(Box::new(Function { is_g: name == "g" }));
+                Ok(Some(FoundFunction {
+                    schema: schema.into(),
+                    name: name.into(),
+                    ty,
+                    function,
+                    routine: None,
+                }))
             }
             ("f" | "g", _) => Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments")),
             _ => Ok(None),
         }
     }
+}
 
-    fn call(&self, _: &str, name: &str, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+struct Function {
+    is_g: bool,
+}
+
+impl StatementFunction for Function {
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
         let Value::Int(x) = args[0] else { return Ok(Value::Null) };
-        if name == "g" {
+        if self.is_g {
             return Ok(Value::Int(read(ctx, "SELECT COUNT(*) FROM test.t")? + x));
         }
         let n = read(ctx, "SELECT COUNT(*) FROM test.calls")?;

@@ -114,6 +114,11 @@ fn programs() {
 }
 
 #[test]
+fn programs_edges() {
+    check_on_whole_server("programs_edges");
+}
+
+#[test]
 fn stored_functions() {
     check_on_whole_server("stored_functions");
 }

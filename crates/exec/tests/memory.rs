@@ -32,6 +32,9 @@ const GREEDY: &[&str] = &[
     "update u set s = concat(s, 'y')",
     "select id from w where match(s) against(repeat('abc ', 20000) in boolean mode)",
     "insert into w select 1, group_concat('w', seq separator ' ') from seq_1_to_20000",
+    "begin not atomic declare a, b mediumtext default repeat('x', 600000); end",
+    "begin not atomic declare a mediumtext default ''; for n in 1 .. 120 do set a = concat(a, repeat('x', 10000)); end for; end",
+    "begin not atomic for r in (select concat(s, 'y') s from u) do set @n = 1; end for; end",
 ];
 
 fn filled() -> (Arc<Database>, Session) {

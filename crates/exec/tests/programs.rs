@@ -5,6 +5,7 @@ mod world;
 
 use std::path::Path;
 
+use cohort_base::ConnectionId;
 use cohort_binlog::event::Event;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{SqlError, Value};
@@ -133,6 +134,33 @@ fn a_routine_runs_with_the_account_of_its_definer() {
     let denied =
         "ERROR 1370 (42000): execute command denied to user 'guest'@'localhost' for routine 'test.nosuch'\n";
     assert_eq!(guest.run("CALL test.nosuch()"), denied, "does not reveal whether the routine exists");
+}
+
+#[test]
+fn a_temporary_table_gives_no_types_to_other_sessions() {
+    let (mut server, mut first) = server();
+    let mut second = server.connect();
+    second.ok("USE test");
+    first.ok("CREATE PROCEDURE typed() BEGIN DECLARE x TYPE OF t.a; DECLARE y ROW TYPE OF t; SET x = 'abc'; SET y.z = 1; END");
+    first.ok("CREATE TEMPORARY TABLE t (a VARCHAR(9), z INT)");
+    first.ok("CALL typed()");
+    let wrong = "ERROR 1366 (22007): Incorrect integer value: 'abc' for column ``.``.`x` at row 0\n";
+    assert_eq!(second.run("CALL typed()"), wrong);
+    first.ok("CALL typed()");
+    first.ok("DROP TEMPORARY TABLE t");
+    assert_eq!(first.run("CALL typed()"), wrong);
+}
+
+#[test]
+fn an_event_calls_a_procedure_of_its_name() {
+    let (server, mut client) = server();
+    client.ok("CREATE PROCEDURE e() INSERT INTO t VALUES (1, 1)");
+    client.ok("CREATE EVENT e ON SCHEDULE EVERY 1 YEAR DO CALL e()");
+    let catalog = server.db.catalog();
+    let event = catalog.schemas["test"].events.values().next().expect("made").clone();
+    let conditions = cohort_exec::run_event(&server.db, &event, ConnectionId(99), false);
+    assert!(conditions.is_empty(), "{conditions:?}");
+    assert_eq!(client.run("SELECT * FROM t"), "a | b\n1 | 1\n");
 }
 
 #[test]

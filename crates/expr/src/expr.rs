@@ -1,6 +1,7 @@
 //! The expression tree. Predicates that the optimizer inspects have their own nodes; everything else is a
 //! `Call`.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -90,6 +91,8 @@ pub enum SubqueryTest {
 pub struct CallBack {
     pub schema: Arc<str>,
     pub name: Arc<str>,
+    /// The function, of a type that [`crate::Subqueries::call`] knows.
+    pub function: Arc<dyn Any + Send + Sync>,
     pub args: Vec<Expr>,
     pub ty: ExprType,
 }

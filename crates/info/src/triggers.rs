@@ -5,8 +5,8 @@ use cohort_ddl::create_text::ShowStyle;
 use cohort_session::{StatementContext, WantedNames};
 use cohort_sql::ast::ObjectName;
 use cohort_types::{
-    ColumnType, Privilege, SqlError, SqlMode, SqlResult, TimeZone, TriggerEvent, TriggerTiming, TypeKind,
-    Value,
+    ColumnType, Privilege, Privileges, SqlError, SqlMode, SqlResult, TimeZone, TriggerEvent, TriggerTiming,
+    TypeKind, Value,
 };
 
 use super::cells::{definition, text};
@@ -53,7 +53,8 @@ fn created_micros(trigger: &Trigger) -> i64 {
     i64::try_from(trigger.created_at).unwrap_or(0).saturating_mul(10_000)
 }
 
-/// Returns the rows of TRIGGERS: those of tables on which the account has TRIGGER.
+/// Returns the rows of TRIGGERS: those of tables on which the account has TRIGGER. Accounts that may change
+/// the rows of a table know that its triggers exist.
 pub(super) fn rows(
     out: &SchemaTable,
     wanted: &WantedNames,
@@ -64,12 +65,17 @@ pub(super) fn rows(
     let schemas = catalog.schemas.values().filter(|schema| wanted.has_schema(&schema.name));
     for table in schemas.flat_map(|schema| schema.tables.values()) {
         let (schema, name) = (&*table.name.schema, &*table.name.table);
-        if table.triggers.is_empty()
-            || !wanted.has_table(name)
-            || !access.on_table(schema, name).has(Privilege::Trigger)
-        {
+        if table.triggers.is_empty() || !wanted.has_table(name) {
             continue;
         }
+        let held = access.on_table(schema, name);
+        let sees_body = held.has(Privilege::Trigger);
+        let changes = [Privilege::Insert, Privilege::Update, Privilege::Delete];
+        let columns = access.granted_on_table(schema, name).map_or(Privileges::NONE, |it| it.on_any_column());
+        if !sees_body && !held.and(columns).meets(Privileges::of(&changes)) {
+            continue;
+        }
+        let shown = |value: Value| if sees_body { value } else { Value::Null };
         ctx.check_interrupt()?;
         let kinds =
             TriggerEvent::ALL.iter().flat_map(|event| TriggerTiming::ALL.iter().map(move |t| (*event, *t)));
@@ -86,14 +92,14 @@ pub(super) fn rows(
                     ("EVENT_OBJECT_SCHEMA", text(schema)),
                     ("EVENT_OBJECT_TABLE", text(name)),
                     ("ACTION_ORDER", Value::Int(n as i64 + 1)),
-                    ("ACTION_STATEMENT", text(trigger.body_text())),
+                    ("ACTION_STATEMENT", shown(text(trigger.body_text()))),
                     ("ACTION_ORIENTATION", text("ROW")),
                     ("ACTION_TIMING", text(timing.name())),
                     ("ACTION_REFERENCE_OLD_ROW", text("OLD")),
                     ("ACTION_REFERENCE_NEW_ROW", text("NEW")),
                     ("CREATED", Value::DateTime(created)),
                     ("SQL_MODE", text(trigger.settings.sql_mode.text())),
-                    ("DEFINER", definer_cell(&trigger.definer)),
+                    ("DEFINER", shown(definer_cell(&trigger.definer))),
                     ("CHARACTER_SET_CLIENT", client),
                     ("COLLATION_CONNECTION", connection),
                     ("DATABASE_COLLATION", database),

@@ -72,6 +72,11 @@ impl LogPin {
         self.reader.position()
     }
 
+    /// Returns the end of the durable part of the log.
+    pub fn durable_end(&self) -> Lsn {
+        Lsn(self.shared.durable.load(std::sync::atomic::Ordering::Acquire))
+    }
+
     /// Returns the bytes of log that are kept only for the pin.
     pub fn held_bytes(&self) -> u64 {
         let retained = self.shared.space.retained.load(std::sync::atomic::Ordering::Acquire);

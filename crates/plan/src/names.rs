@@ -1,5 +1,6 @@
 //! [`Names`]: the binder's interface to session and catalog.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Table, View};
@@ -11,6 +12,8 @@ use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlRe
 pub struct CalledFunction {
     pub schema: Arc<str>,
     pub name: Arc<str>,
+    /// The function, as [`cohort_expr::CallBack`] has it.
+    pub function: Arc<dyn Any + Send + Sync>,
     pub ty: ExprType,
 }
 

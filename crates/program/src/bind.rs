@@ -236,7 +236,7 @@ impl Bound {
                 fields.into_iter().map(|field| (field.name, PlaceType::Column(field.ty))).collect()
             }
             SlotType::Declared(VariableType::RowTypeOf(table)) => {
-                let fields = host.columns_of(table)?;
+                let fields = host.columns_of(table, None)?;
                 fields.into_iter().map(|field| (field.name, PlaceType::Column(field.ty))).collect()
             }
             SlotType::Declared(VariableType::Row(fields)) => {
@@ -291,7 +291,7 @@ impl Bound {
             VariableType::TypeOf(column) => {
                 let table =
                     ast::ObjectName { db: column.db.clone(), name: column.table.clone().unwrap_or_default() };
-                let columns = host.columns_of(&table)?;
+                let columns = host.columns_of(&table, Some(&column.name))?;
                 let found = columns.into_iter().find(|known| known.name.eq_ignore_ascii_case(&column.name));
                 match found {
                     Some(found) => Ok(PlaceType::Column(found.ty)),

@@ -1,17 +1,25 @@
 //! [`Frame`]: the values, cursors and handlers of one activation of a program.
 
+use std::sync::Arc;
+
+use cohort_base::{Budget, Reservation};
 use cohort_session::Marked;
 use cohort_sql::ast::AfterHandler;
-use cohort_types::{Level, Value, Warning};
+use cohort_types::{Level, SqlResult, Value, Warning};
 
 use crate::bind::Bound;
 use crate::host::QueryRows;
 use crate::program::{CursorId, HandledBy, Pc, Program};
 
+/// Values of at least this many bytes are charged to the session.
+const CHARGED_BYTES_MIN: usize = 512;
+
 /// One activation.
 pub(crate) struct Frame {
     /// The values of the variables, by place.
     pub places: Vec<Value>,
+    /// The memory of large values.
+    memory: Reservation,
     /// The rows of open cursors.
     pub cursors: Vec<Option<Box<dyn QueryRows>>>,
     /// The entered blocks, outermost first.
@@ -43,13 +51,25 @@ pub(crate) struct Found {
 }
 
 impl Frame {
-    pub fn new(bound: &Bound) -> Frame {
+    pub fn new(bound: &Bound, memory: &Arc<Budget>) -> Frame {
         Frame {
             places: vec![Value::Null; bound.places.len()],
+            memory: Reservation::new(Arc::clone(memory)),
             cursors: bound.program.cursors.iter().map(|_| None).collect(),
             blocks: Vec::new(),
             running: Vec::new(),
         }
+    }
+
+    /// Puts a value in a place. Fails if the session has no memory for it.
+    pub fn put(&mut self, place: u32, value: Value) -> SqlResult<()> {
+        let old = &mut self.places[place as usize];
+        let (freed, needed) = (charged_bytes(old), charged_bytes(&value));
+        if needed != freed {
+            self.memory.resize((self.memory.used() + needed).saturating_sub(freed))?;
+        }
+        *old = value;
+        Ok(())
     }
 
     /// Returns the handler for a condition: of the innermost block that has one. Blocks around a running
@@ -119,6 +139,13 @@ impl Frame {
 
     pub fn cursor(&mut self, id: CursorId) -> &mut Option<Box<dyn QueryRows>> {
         &mut self.cursors[id as usize]
+    }
+}
+
+fn charged_bytes(value: &Value) -> u64 {
+    match value.memory_bytes() {
+        small if small < CHARGED_BYTES_MIN => 0,
+        large => large as u64,
     }
 }
 

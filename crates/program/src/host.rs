@@ -1,7 +1,7 @@
 //! [`Host`]: the interface to the session, or to the running statement, in which a program runs.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cohort_expr::ExprType;
 use cohort_plan::Names;
@@ -19,6 +19,7 @@ pub struct BodyStatement {
     pub places: Box<[u32]>,
     pub types: Box<[ExprType]>,
     plan: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    known: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl BodyStatement {
@@ -35,6 +36,7 @@ impl BodyStatement {
             places: places.into(),
             types: types.into(),
             plan: Mutex::new(None),
+            known: OnceLock::new(),
         }
     }
 
@@ -47,6 +49,7 @@ impl BodyStatement {
             places: self.places.clone(),
             types: self.types.clone(),
             plan: Mutex::new(None),
+            known: OnceLock::new(),
         }
     }
 
@@ -54,6 +57,12 @@ impl BodyStatement {
     pub fn kept<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         kept.and_then(|kept| kept.downcast().ok())
+    }
+
+    /// Returns what the host knows about the statement for good: its digest. `make` is called once.
+    pub fn known<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
+        let known = Arc::clone(self.known.get_or_init(|| make() as _));
+        known.downcast().expect("a host keeps values of one type")
     }
 
     /// Keeps a plan with the statement.
@@ -72,6 +81,30 @@ impl BodyStatement {
 pub struct ResultColumn {
     pub name: String,
     pub ty: ColumnType,
+}
+
+/// The use of a query's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsFor {
+    /// All rows.
+    Cursor,
+    /// The first row, as the value of an expression. With `is_strict`, the first warning is the error.
+    Value { is_strict: bool },
+}
+
+impl RowsFor {
+    /// Returns the maximum number of rows.
+    pub fn rows_max(self) -> Option<u64> {
+        match self {
+            RowsFor::Cursor => None,
+            RowsFor::Value { .. } => Some(1),
+        }
+    }
+
+    /// Returns whether a warning is an error.
+    pub fn is_strict(self) -> bool {
+        self == RowsFor::Value { is_strict: true }
+    }
 }
 
 /// The rows of a cursor or of an expression's query, in order.
@@ -107,19 +140,20 @@ pub trait Host {
     /// (`StatementState::assigned`). SIGNAL, RESIGNAL and CALL never reach it.
     fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>>;
 
-    /// Runs a query whose rows the program reads: at most `rows_max` of them, or all.
+    /// Runs a query whose rows the program reads.
     fn query(
         &mut self,
         query: &BodyStatement,
         params: &[Value],
-        rows_max: Option<u64>,
+        rows_for: RowsFor,
     ) -> SqlResult<Box<dyn QueryRows>>;
 
     /// Returns the columns of a query's result.
     fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>>;
 
-    /// Returns the columns of a table, for TYPE OF and ROW TYPE OF.
-    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>>;
+    /// Returns the columns of a table, for ROW TYPE OF, or at least the given one, for TYPE OF. Errors 1142
+    /// and 1143 without SELECT on them.
+    fn columns_of(&mut self, table: &ObjectName, column: Option<&str>) -> SqlResult<Vec<ResultColumn>>;
 
     /// Calls a procedure with the values of its arguments, that of an OUT argument being NULL. `is_variable`
     /// says which arguments are variables, which OUT and INOUT parameters need (error 1414). Returns the

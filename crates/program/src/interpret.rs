@@ -12,15 +12,17 @@
 //! # Bounds
 //! The loop looks at KILL and the time limit at every statement and after every [`JUMPS_UNCHECKED`] jumps.
 
+use cohort_catalog::TableName;
 use cohort_expr::{EvalContext, Expr};
-use cohort_sql::ast::{SignalItem, Target, Variable};
+use cohort_session::access;
+use cohort_sql::ast::{SignalItem, Target, Variable, VariableUse};
 use cohort_types::{
-    ColumnType, Level, SqlError, SqlMode, SqlResult, StoreContext, Value, Warning, check_stack,
+    ColumnType, Level, Privilege, SqlError, SqlMode, SqlResult, StoreContext, Value, Warning, check_stack,
 };
 
 use crate::bind::{Bound, PlaceType, Scalar};
 use crate::frame::Frame;
-use crate::host::Host;
+use crate::host::{Host, RowsFor};
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
 use crate::signal;
 
@@ -65,18 +67,20 @@ pub fn run_from(
     Ok(Finished { out: out.collect(), returned })
 }
 
-/// Runs a trigger for one row. A BEFORE trigger may change the new row.
+/// Runs a trigger for one row of its table. A BEFORE trigger may change the new row. The definer needs SELECT
+/// on the columns of OLD and NEW that are read, and UPDATE on those that are set.
 pub fn run_trigger(
     bound: &Bound,
-    old: Option<&[Value]>,
-    new: Option<&mut [Value]>,
+    table: &TableName,
+    (old, new): (Option<&[Value]>, Option<&mut [Value]>),
     host: &mut dyn Host,
 ) -> SqlResult<()> {
     let mut machine = Machine::new(bound, host);
+    machine.find_denied(table);
     for column in &bound.columns {
         let row = if column.is_new { new.as_deref() } else { old };
         if let Some(row) = row {
-            machine.frame.places[column.place as usize] = row[column.ordinal].clone();
+            machine.frame.put(column.place, row[column.ordinal].clone())?;
         }
     }
     machine.run()?;
@@ -99,6 +103,15 @@ struct Machine<'b, 'h> {
     row: u64,
     /// The sql_mode of the caller while its arguments are converted.
     arguments_mode: Option<SqlMode>,
+    /// The columns of OLD and NEW that the definer of a trigger may not read or set.
+    denied: Vec<Denied>,
+}
+
+/// A privilege that the definer of a trigger lacks on a column.
+struct Denied {
+    place: u32,
+    privilege: Privilege,
+    error: SqlError,
 }
 
 /// The effect of an instruction.
@@ -113,12 +126,49 @@ impl<'b, 'h> Machine<'b, 'h> {
     fn new(bound: &'b Bound, host: &'h mut dyn Host) -> Machine<'b, 'h> {
         Machine {
             bound,
-            frame: Frame::new(bound),
+            frame: Frame::new(bound, &host.session().memory),
             host,
             jumps_left: JUMPS_UNCHECKED,
             row: 0,
             arguments_mode: None,
+            denied: Vec::new(),
         }
+    }
+
+    /// Finds the columns that a trigger may not use. An account that has the privileges on the whole table
+    /// may use all.
+    fn find_denied(&mut self, table: &TableName) {
+        let session = self.host.session();
+        let wanted = [Privilege::Select, Privilege::Update];
+        let held = session.access().on_table(&table.schema, &table.table);
+        for privilege in wanted.into_iter().filter(|privilege| !held.has(*privilege)) {
+            for column in &self.bound.columns {
+                let place = column.place;
+                let name = &self.bound.places[place as usize].name;
+                if let Err(error) = access::check_column(session, privilege, table, name) {
+                    self.denied.push(Denied { place, privilege, error });
+                }
+            }
+        }
+    }
+
+    /// Checks that the definer of a trigger may read the variables that an expression or a statement uses.
+    #[inline]
+    fn check_uses(&self, uses: &[VariableUse]) -> SqlResult<()> {
+        match self.denied.is_empty() {
+            true => Ok(()),
+            false => uses.iter().try_for_each(|used| self.check_use(&used.of, Privilege::Select)),
+        }
+    }
+
+    /// Checks that the definer of a trigger may use a variable.
+    fn check_use(&self, variable: &Variable, privilege: Privilege) -> SqlResult<()> {
+        if self.denied.is_empty() || !matches!(variable, Variable::Old(_) | Variable::New(_)) {
+            return Ok(());
+        }
+        let place = self.bound.place_of(variable)?;
+        let found = self.denied.iter().find(|it| it.place == place && it.privilege == privilege);
+        found.map_or(Ok(()), |denied| Err(denied.error.clone()))
     }
 
     /// Runs from the first instruction. Returns the value of RETURN.
@@ -158,7 +208,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                     None => {
                         let places = self.bound.places_of(&variable)?;
                         for place in places {
-                            self.frame.places[place as usize] = Value::Null;
+                            self.frame.put(place, Value::Null)?;
                         }
                     }
                 }
@@ -176,6 +226,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             Instruction::CaseNotFound => Err(SqlError::case_not_found()),
             Instruction::Statement(id) => {
                 let statement = &self.bound.statements[*id as usize];
+                self.check_uses(&self.bound.program.statements[*id as usize].uses)?;
                 let params = statement.params(&self.frame.places);
                 self.row = 1;
                 let assigned = self.host.run(statement, &params)?;
@@ -183,7 +234,8 @@ impl<'b, 'h> Machine<'b, 'h> {
                 self.handled_conditions(pc)
             }
             Instruction::Call { procedure, args, targets } => {
-                let values = args.iter().map(|arg| self.evaluate(*arg)).collect::<SqlResult<Vec<_>>>()?;
+                let values =
+                    args.iter().map(|arg| self.evaluate(*arg, true)).collect::<SqlResult<Vec<_>>>()?;
                 let is_variable: Vec<bool> = targets.iter().map(Option::is_some).collect();
                 let out = self.host.call(procedure, values, &is_variable)?;
                 for (target, value) in targets.iter().zip(out) {
@@ -219,13 +271,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                 }
                 let declared = &self.bound.program.cursors[*cursor as usize];
                 for (slot, arg) in declared.parameters.iter().zip(args) {
-                    let value = self.evaluate(*arg)?;
+                    let value = self.evaluate(*arg, true)?;
                     self.assign(&Variable::Slot(*slot), value)?;
                 }
                 let query = &self.bound.statements[declared.query as usize];
+                self.check_uses(&self.bound.program.statements[declared.query as usize].uses)?;
                 let params = query.params(&self.frame.places);
                 self.row = 1;
-                let rows = self.host.query(query, &params, None)?;
+                let rows = self.host.query(query, &params, RowsFor::Cursor)?;
                 *self.frame.cursor(*cursor) = Some(rows);
                 self.handled_conditions(pc)
             }
@@ -259,7 +312,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 if !self.host.diagnostics().raised().is_empty() || !self.frame.running.is_empty() {
                     self.host.diagnostics().clear();
                 }
-                let value = self.evaluate(*value)?;
+                let value = self.evaluate(*value, true)?;
                 let program = &self.bound.program;
                 match &self.bound.returns {
                     Some(ty) => self.stored(value, ty, &program.name).map(Flow::Return),
@@ -367,7 +420,7 @@ impl<'b, 'h> Machine<'b, 'h> {
     }
 
     fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<Vec<(SignalItem, Value)>> {
-        items.iter().map(|(item, value)| Ok((*item, self.evaluate(*value)?))).collect()
+        items.iter().map(|(item, value)| Ok((*item, self.evaluate(*value, false)?))).collect()
     }
 
     // ---- values
@@ -377,6 +430,8 @@ impl<'b, 'h> Machine<'b, 'h> {
         let bound = self.bound;
         let scalar = &bound.scalars[id as usize];
         let places = bound.places_of(to)?;
+        self.check_use(to, Privilege::Update)?;
+        self.check_uses(&bound.program.scalars[id as usize].uses)?;
         if !bound.is_row(to) {
             if let (Scalar::Row(_) | Scalar::List(_), PlaceType::Column(ty)) =
                 (scalar, &bound.places[places.start as usize].ty)
@@ -384,13 +439,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let name = &bound.places[places.start as usize].name;
                 return Err(SqlError::row_in_assignment(&type_word(ty), name));
             }
-            let value = self.evaluate(id)?;
+            let is_stored = matches!(bound.places[places.start as usize].ty, PlaceType::Column(_));
+            let value = self.evaluate(id, is_stored)?;
             return self.store(places.start, value);
         }
         let values = match scalar {
             Scalar::Row(from) => self.frame.places[from.start as usize..from.end as usize].to_vec(),
             Scalar::List(items) => {
-                items.iter().map(|item| self.value(item)).collect::<SqlResult<Vec<_>>>()?
+                items.iter().map(|item| self.value(item, true)).collect::<SqlResult<Vec<_>>>()?
             }
             _ => return Err(SqlError::operand_columns(places.len())),
         };
@@ -400,26 +456,29 @@ impl<'b, 'h> Machine<'b, 'h> {
         self.store_row(places, values)
     }
 
-    /// Evaluates an expression.
-    fn evaluate(&mut self, id: ScalarId) -> SqlResult<Value> {
+    /// Evaluates an expression. In strict mode, a warning of a value that is stored in a variable with a type
+    /// is an error.
+    fn evaluate(&mut self, id: ScalarId, is_stored: bool) -> SqlResult<Value> {
         let bound = self.bound;
-        self.value(&bound.scalars[id as usize])
+        self.check_uses(&bound.program.scalars[id as usize].uses)?;
+        self.value(&bound.scalars[id as usize], is_stored)
     }
 
-    fn value(&mut self, scalar: &'b Scalar) -> SqlResult<Value> {
+    fn value(&mut self, scalar: &'b Scalar, is_stored: bool) -> SqlResult<Value> {
+        let is_strict = is_stored && self.host.session().settings.env.sql_mode.is_strict();
         match scalar {
             Scalar::Row(_) | Scalar::List(_) => Err(SqlError::operand_columns(1)),
             Scalar::Place(place) => Ok(self.frame.places[*place as usize].clone()),
             Scalar::Expr(expr) => {
-                self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
+                self.with_context(is_strict, |ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
             }
             Scalar::Each(code) => {
                 let expr = self.bound.bind_now(code, self.host)?;
-                self.with_context(|ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
+                self.with_context(is_strict, |ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
             }
             Scalar::Query(query) => {
                 let params = query.params(&self.frame.places);
-                let mut rows = self.host.query(query, &params, Some(1))?;
+                let mut rows = self.host.query(query, &params, RowsFor::Value { is_strict })?;
                 let row = rows.next_row()?.unwrap_or_default();
                 Ok(row.into_iter().next().unwrap_or(Value::Null))
             }
@@ -430,18 +489,25 @@ impl<'b, 'h> Machine<'b, 'h> {
     /// Evaluates a condition. NULL is false.
     fn holds(&mut self, id: ScalarId) -> SqlResult<bool> {
         let bound = self.bound;
+        self.check_uses(&bound.program.scalars[id as usize].uses)?;
         if let Scalar::Expr(expr) = &bound.scalars[id as usize] {
-            return self.with_context(|ctx| expr.passes(&[], ctx));
+            return self.with_context(false, |ctx| expr.passes(&[], ctx));
         }
-        let value = self.evaluate(id)?;
+        let value = self.evaluate(id, false)?;
         let truth = Expr::constant(value);
-        self.with_context(|ctx| truth.passes(&[], ctx))
+        self.with_context(false, |ctx| truth.passes(&[], ctx))
     }
 
-    /// Evaluates over the places of the frame, and adds the warnings to the conditions.
-    fn with_context<T>(&mut self, work: impl FnOnce(&EvalContext<'_>) -> SqlResult<T>) -> SqlResult<T> {
+    /// Evaluates over the places of the frame, and adds the warnings to the conditions. With `is_strict`, the
+    /// first warning is the error.
+    fn with_context<T>(
+        &mut self,
+        is_strict: bool,
+        work: impl FnOnce(&EvalContext<'_>) -> SqlResult<T>,
+    ) -> SqlResult<T> {
         let session = self.host.session();
         let ctx = EvalContext::new(&session.settings.env, session, &self.frame.places);
+        ctx.set_abort_on_warning(is_strict);
         let outcome = work(&ctx);
         let warnings = ctx.take_warnings();
         let diagnostics = self.host.diagnostics();
@@ -471,6 +537,7 @@ impl<'b, 'h> Machine<'b, 'h> {
     /// Assigns a value to a variable, converted to its type.
     fn assign(&mut self, to: &Variable, value: Value) -> SqlResult<()> {
         let place = self.bound.place_of(to)?;
+        self.check_use(to, Privilege::Update)?;
         self.store(place, value)
     }
 
@@ -490,7 +557,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             Ok(value) => (value, Ok(())),
             Err(error) => (Value::Null, Err(error)),
         };
-        self.frame.places[place as usize] = value;
+        self.frame.put(place, value)?;
         outcome
     }
 

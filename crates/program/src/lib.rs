@@ -34,6 +34,6 @@ mod signal;
 
 pub use bind::{Bound, bind};
 pub use compile::compile;
-pub use host::{BodyStatement, Host, QueryRows, ResultColumn};
+pub use host::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
 pub use interpret::{Finished, run, run_from, run_trigger};
 pub use program::{Program, ProgramKind};

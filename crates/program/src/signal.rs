@@ -1,11 +1,15 @@
 //! The conditions of SIGNAL and RESIGNAL.
 
+use std::ops::RangeInclusive;
+
 use cohort_sql::ast::SignalItem;
 use cohort_types::{ErrorCode, Level, NoWarnings, Signalled, SqlError, SqlResult, Value, Warning};
 
 /// Maximum length of an item in characters.
 const TEXT_CHARS_MAX: usize = 64;
 const MESSAGE_CHARS_MAX: usize = 128;
+/// Values of MYSQL_ERRNO. In the protocol, 65535 stands for a progress report, after which a client waits.
+const ERRNOS: RangeInclusive<u16> = 1..=u16::MAX - 1;
 
 /// Returns the level, and the number and text of a condition without MYSQL_ERRNO and MESSAGE_TEXT.
 fn defaults(sqlstate: &str) -> (Level, SqlError) {
@@ -66,7 +70,8 @@ fn with_items(
         }
         if item == SignalItem::MysqlErrno {
             let number = value.to_int(&mut NoWarnings).map(|number| number.wide());
-            let number = number.and_then(|number| u16::try_from(number).ok()).filter(|number| *number > 0);
+            let number =
+                number.and_then(|number| u16::try_from(number).ok()).filter(|number| ERRNOS.contains(number));
             parts.number = number.ok_or_else(|| SqlError::wrong_variable_value(word, &value.to_text()))?;
             continue;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Catalog, Routine};
+use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
 use cohort_types::{SqlResult, Value};
 
@@ -11,12 +11,22 @@ use crate::statement::StatementContext;
 
 /// A function that an expression calls.
 pub struct FoundFunction {
-    /// Its schema and name, as it is called later.
+    /// Its schema and name, as plans show them.
     pub schema: Arc<str>,
     pub name: Arc<str>,
     pub ty: ExprType,
+    pub function: Callee,
     /// The stored function, for privileges and locks.
     pub routine: Option<Arc<Routine>>,
+}
+
+/// A function as the plan that calls it holds it.
+pub struct Callee(pub Box<dyn StatementFunction>);
+
+/// A function that runs statements.
+pub trait StatementFunction: Send + Sync {
+    /// Runs the function within the transaction of the calling statement, and within that statement.
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value>;
 }
 
 /// The functions that run statements.
@@ -26,21 +36,12 @@ pub struct FoundFunction {
 /// contain no such call.
 pub trait StatementFunctions: Send + Sync {
     /// Returns a function of a schema, or `None` if there is no such function. Fails if the number of
-    /// arguments is wrong.
+    /// arguments is wrong. `definer` is that of the view that calls the function.
     fn find(
         &self,
         of: (&Catalog, &SessionState),
-        schema: &str,
-        name: &str,
+        name: (&str, &str),
         args: usize,
+        definer: Option<AccountName>,
     ) -> SqlResult<Option<FoundFunction>>;
-
-    /// Runs a function within the transaction of the calling statement, and within that statement.
-    fn call(
-        &self,
-        schema: &str,
-        name: &str,
-        args: &[Value],
-        ctx: &mut StatementContext<'_>,
-    ) -> SqlResult<Value>;
 }

@@ -63,6 +63,10 @@ impl<'o> InnerSession<'o> {
     pub fn begin(outer: &'o SessionState, of: ProgramContext<'_>) -> SqlResult<InnerSession<'o>> {
         let kept = {
             let mut kept = outer.kept_inner.borrow_mut();
+            if !outer.programs.borrow().variables().is_empty() {
+                // Programs have set variables since it was made.
+                kept.clear();
+            }
             let found = kept.iter().position(|kept| kept.is_for(outer, of));
             found.map(|at| kept.swap_remove(at))
         };
@@ -153,6 +157,9 @@ impl SessionState {
                 is_changed = true;
             }
         };
+        for (id, value) in self.programs.borrow().variables() {
+            put(*id, value.clone());
+        }
         let settings = of.settings;
         if current.env.sql_mode != settings.sql_mode {
             put(VarId::SqlMode, VarValue::UInt(settings.sql_mode.0));

@@ -127,12 +127,12 @@ impl Names for SessionNames<'_> {
         let schema = schema.or(here).or(self.session.current_schema.as_deref());
         let Some((functions, schema)) = self.session.db.functions.get().zip(schema) else { return Ok(None) };
         self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
-        let found = functions.find((self.catalog, self.session), schema, name, args)?;
-        let Some(FoundFunction { schema, name, ty, routine }) = found else { return Ok(None) };
+        let found = functions.find((self.catalog, self.session), (schema, name), args, self.definer())?;
+        let Some(FoundFunction { schema, name, ty, function, routine }) = found else { return Ok(None) };
         if let Some(routine) = routine {
             self.use_routine(&routine);
         }
-        Ok(Some(CalledFunction { schema, name, ty }))
+        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty }))
     }
 
     fn hooks(&self) -> &dyn SessionHooks {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cohort_base::TableId;
 use cohort_catalog::{Routine, Table};
+use cohort_config::{VarId, VarValue};
 use cohort_types::{SqlError, SqlResult, Warning};
 
 /// The programs that run inside the running statement, and the tables of the statements around them.
@@ -17,6 +18,8 @@ pub struct RunningPrograms {
     places: Vec<Warning>,
     /// A statement of a program has cleared the conditions of before the calling statement.
     has_cleared: bool,
+    /// The variables of the session that programs have set, with their last values.
+    variables: Vec<(VarId, VarValue)>,
 }
 
 impl RunningPrograms {
@@ -53,6 +56,22 @@ impl RunningPrograms {
     /// Returns whether a program has cleared earlier conditions.
     pub fn take_cleared(&mut self) -> bool {
         std::mem::take(&mut self.has_cleared)
+    }
+
+    /// Notes that a program has set a variable of the session.
+    pub fn set_variable(&mut self, id: VarId, value: VarValue) {
+        self.variables.retain(|(known, _)| *known != id);
+        self.variables.push((id, value));
+    }
+
+    /// Returns the variables of the session that programs of the running statement have set.
+    pub fn variables(&self) -> &[(VarId, VarValue)] {
+        &self.variables
+    }
+
+    /// Takes the variables of the session that programs have set.
+    pub fn take_variables(&mut self) -> Vec<(VarId, VarValue)> {
+        std::mem::take(&mut self.variables)
     }
 
     /// Adds the tables of a statement that may call programs. Returns a mark for

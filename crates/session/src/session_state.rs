@@ -533,7 +533,10 @@ impl SessionState {
         env.date_names = DateNames::of_session(&vars.value(VarId::LcTimeNames).to_string());
         env.connection_id = self.info.id.0;
         env.user = format!("{}@{}", self.info.user, self.info.host);
-        env.current_user = format!("{}@{}", self.info.account.0, self.info.account.1);
+        let (user, host) = &self.info.account;
+        // A program of a role runs as no user.
+        let user = if host.is_empty() { "" } else { user };
+        env.current_user = format!("{user}@{host}");
         env.current_role.clone_from(&self.identity.role);
         env.database = self.current_schema.as_deref().map(str::to_owned);
         env.version = cohort_config::VERSION.to_owned();

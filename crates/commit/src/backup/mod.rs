@@ -165,6 +165,9 @@ struct Writer<'w> {
     began: Instant,
     /// Bytes written since `began`.
     paced: u64,
+    /// The rate limit applies. It does not to the logs: a limit below the rate at which they grow would never
+    /// let the copy reach their end.
+    is_limited: bool,
     since_follow: u64,
 }
 
@@ -213,6 +216,9 @@ impl Writer<'_> {
 
     /// Waits as the rate limit demands.
     fn pace(&mut self, bytes: u64) -> Result<(), BackupError> {
+        if !self.is_limited {
+            return Ok(());
+        }
         self.paced += bytes;
         loop {
             let rate = (self.request.bytes_per_s)();
@@ -382,6 +388,7 @@ impl Coordinator {
             coordinator: self,
             began: Instant::now(),
             paced: 0,
+            is_limited: true,
             since_follow: 0,
         };
         writer.check_space()?;
@@ -460,9 +467,10 @@ impl Coordinator {
         }
     }
 
-    /// Copies what was appended to the logs, up to the cut if it is known. At the end it has to come there.
+    /// Copies what was appended to the logs before the call, up to the cut if it is known. At the end it has
+    /// to come there.
     fn follow(&self, writer: &mut Writer<'_>, pinned: &mut Pinned, is_end: bool) -> Result<(), BackupError> {
-        writer.check_space()?;
+        writer.is_limited = false;
         let (env, spill_dir) = (self.env(), self.options.datadir.join("spill"));
         let mut held = 0;
         // With several logs, the one that is least far says which spill files are still needed.
@@ -475,7 +483,10 @@ impl Coordinator {
                 spill_dir: &spill_dir,
                 last: CommitSeq(0),
             };
-            while !log.pin.copy(log.cut, FOLLOW_BYTES, &mut to)? {}
+            let until = log.cut.min(log.pin.durable_end());
+            while !log.pin.copy(until, FOLLOW_BYTES, &mut to)? {
+                to.writer.check_space()?;
+            }
             last = Some(last.map_or(to.last, |last| last.min(to.last)));
             if is_end && log.pin.position() != log.cut {
                 let (dir, at, cut) = (&log.dir, log.pin.position(), log.cut);
@@ -489,7 +500,8 @@ impl Coordinator {
         }
         self.checkpointer.backups.log_held.store(held, Ordering::Relaxed);
         writer.since_follow = 0;
-        Ok(())
+        writer.is_limited = true;
+        writer.check_space()
     }
 
     /// Determines the end of the copy, and what the participants have in addition to the pinned files.

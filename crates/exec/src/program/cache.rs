@@ -1,52 +1,95 @@
-//! Compiled routines, shared by all sessions.
+//! Compiled programs, shared by all sessions.
 //!
 //! An entry belongs to one object of the catalog: when the routine is altered, dropped or created again, the
-//! pointer differs. Its bound forms belong to one set of settings each, and to one version of the catalog if
-//! the types of its variables refer to tables.
+//! pointer differs. Plans hold the compiled functions and triggers that they run, so that the cache is asked
+//! when a statement is planned, not for each row.
+//!
+//! # Bound forms
+//! A program is bound for one set of settings. If the types of its variables refer to tables or queries, the
+//! form also belongs to one version of the catalog and to one account with its role: another account may lack
+//! the privileges on these tables. A session with temporary tables shares no such form, because its tables
+//! hide others.
 
 use std::sync::Arc;
 
-use cohort_catalog::{ProgramKey, Routine, Table, Trigger};
-use cohort_program::{Bound, Program};
-use cohort_types::RoutineKind;
+use cohort_catalog::{AccountName, ProgramKey, Routine, Table, Trigger};
+use cohort_config::VarId;
+use cohort_program::{Bound, Host, Program, bind};
+use cohort_session::SessionState;
+use cohort_types::{RoutineKind, SqlResult};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+
+use super::routines::{columns_of_table, compiled_routine, compiled_trigger};
 
 /// Maximum number of bound forms of a program: sessions may differ in settings.
 const BOUND_MAX: usize = 4;
 
 /// A compiled program with its bound forms, the latest first.
-pub(super) struct Compiled {
+pub(crate) struct Compiled {
     pub program: Arc<Program>,
-    forms: Vec<BoundFor>,
+    depends_on_tables: bool,
+    forms: Mutex<Vec<Form>>,
 }
 
 /// A bound form of a program.
-struct BoundFor {
+struct Form {
     /// Hash of the session's settings.
     settings: u64,
-    /// Version of the catalog, if the types depend on it.
-    version: Option<u64>,
+    /// The tables that its types refer to, if any.
+    tables: Option<SeenTables>,
     bound: Arc<Bound>,
 }
 
+/// The tables that a session sees.
+#[derive(PartialEq, Eq)]
+struct SeenTables {
+    /// Version of the catalog.
+    version: u64,
+    account: AccountName,
+    role: Option<String>,
+}
+
+impl SeenTables {
+    fn of(session: &SessionState) -> SeenTables {
+        SeenTables {
+            version: session.db.catalog_version(),
+            account: session.info.account.clone(),
+            role: session.identity.role.clone(),
+        }
+    }
+}
+
 impl Compiled {
-    fn new(program: &Arc<Program>) -> Compiled {
-        Compiled { program: Arc::clone(program), forms: Vec::new() }
+    pub fn new(program: Program) -> Arc<Compiled> {
+        Arc::new(Compiled {
+            depends_on_tables: program.depends_on_catalog(),
+            program: Arc::new(program),
+            forms: Mutex::default(),
+        })
     }
 
-    /// Returns the form for these settings and this version of the catalog.
-    pub fn bound(&self, settings: u64, version: u64) -> Option<Arc<Bound>> {
-        let is_of = |it: &&BoundFor| it.settings == settings && it.version.is_none_or(|of| of == version);
-        self.forms.iter().find(is_of).map(|found| Arc::clone(&found.bound))
-    }
-
-    /// Adds a form in place of that for the same settings.
-    pub fn add(&mut self, settings: u64, version: u64, bound: &Arc<Bound>) {
-        let version = self.program.depends_on_catalog().then_some(version);
-        self.forms.retain(|it| it.settings != settings);
-        self.forms.truncate(BOUND_MAX - 1);
-        self.forms.insert(0, BoundFor { settings, version, bound: Arc::clone(bound) });
+    /// Returns the program bound for the host's current settings, which are those of the program. `table` is
+    /// that of a trigger.
+    pub fn bound(&self, table: Option<&Table>, host: &mut dyn Host) -> SqlResult<Arc<Bound>> {
+        let session = host.session();
+        let settings = session.settings.plan_key;
+        let tables = self.depends_on_tables.then(|| SeenTables::of(session));
+        let is_shared = tables.is_none() || session.temporary.is_empty();
+        if is_shared {
+            let forms = self.forms.lock();
+            if let Some(found) = forms.iter().find(|it| it.settings == settings && it.tables == tables) {
+                return Ok(Arc::clone(&found.bound));
+            }
+        }
+        let columns = table.map(columns_of_table);
+        let bound = Arc::new(bind(&self.program, columns.as_deref(), host)?);
+        if is_shared {
+            let mut forms = self.forms.lock();
+            forms.truncate(BOUND_MAX - 1);
+            forms.insert(0, Form { settings, tables, bound: Arc::clone(&bound) });
+        }
+        Ok(bound)
     }
 }
 
@@ -72,29 +115,33 @@ struct Key {
 
 struct Entry {
     routine: Arc<Routine>,
-    compiled: Compiled,
+    compiled: Arc<Compiled>,
     used: u64,
 }
 
 impl Routines {
-    /// Looks at the entry of a routine, if there is one.
-    pub(super) fn with_entry<T>(
-        &self,
-        routine: &Arc<Routine>,
-        look: impl FnOnce(&mut Compiled) -> T,
-    ) -> Option<T> {
-        let mut state = self.state.lock();
-        state.now += 1;
-        let now = state.now;
-        let entry = state.entries.get_mut(&key(routine)).filter(|it| Arc::ptr_eq(&it.routine, routine))?;
-        entry.used = now;
-        Some(look(&mut entry.compiled))
+    /// Returns the compiled form of a routine.
+    pub fn compiled(&self, routine: &Arc<Routine>, session: &SessionState) -> SqlResult<Arc<Compiled>> {
+        let key = Key { kind: routine.kind, schema: routine.schema.clone(), name: routine.key() };
+        {
+            let mut state = self.state.lock();
+            state.now += 1;
+            let now = state.now;
+            let entry = state.entries.get_mut(&key);
+            if let Some(entry) = entry.filter(|entry| Arc::ptr_eq(&entry.routine, routine)) {
+                entry.used = now;
+                return Ok(Arc::clone(&entry.compiled));
+            }
+        }
+        let compiled = Compiled::new(compiled_routine(routine)?);
+        let entries_max = session.db.globals.uint(VarId::StoredProgramCache);
+        self.add(key, routine, &compiled, usize::try_from(entries_max).unwrap_or(usize::MAX));
+        Ok(compiled)
     }
 
     /// Adds a routine. With more than `entries_max` of them, the one used least recently is removed.
-    pub(super) fn add(&self, routine: &Arc<Routine>, program: &Arc<Program>, entries_max: usize) {
+    fn add(&self, key: Key, routine: &Arc<Routine>, compiled: &Arc<Compiled>, entries_max: usize) {
         let mut state = self.state.lock();
-        state.now += 1;
         if entries_max == 0 {
             return;
         }
@@ -102,13 +149,9 @@ impl Routines {
             let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
             oldest.and_then(|key| state.entries.remove(&key));
         }
-        let (routine, compiled, used) = (Arc::clone(routine), Compiled::new(program), state.now);
-        state.entries.insert(key(&routine), Entry { routine, compiled, used });
+        let (routine, compiled, used) = (Arc::clone(routine), Arc::clone(compiled), state.now);
+        state.entries.insert(key, Entry { routine, compiled, used });
     }
-}
-
-fn key(routine: &Routine) -> Key {
-    Key { kind: routine.kind, schema: routine.schema.clone(), name: routine.key() }
 }
 
 /// Maximum number of compiled triggers.
@@ -120,34 +163,26 @@ pub(crate) struct Triggers {
     entries: Mutex<HashMap<(String, String), TriggerEntry>>,
 }
 
+#[derive(Clone)]
 struct TriggerEntry {
     table: Arc<Table>,
-    compiled: Compiled,
+    compiled: Arc<Compiled>,
 }
 
 impl Triggers {
-    pub(super) fn with_entry<T>(
-        &self,
-        table: &Arc<Table>,
-        trigger: &Trigger,
-        look: impl FnOnce(&mut Compiled) -> T,
-    ) -> Option<T> {
-        let mut entries = self.entries.lock();
-        let entry = entries.get_mut(&trigger_key(table, trigger));
-        entry.filter(|entry| Arc::ptr_eq(&entry.table, table)).map(|entry| look(&mut entry.compiled))
-    }
-
-    /// Adds a trigger. If there are too many, all others are removed.
-    pub(super) fn add(&self, table: &Arc<Table>, trigger: &Trigger, program: &Arc<Program>) {
+    /// Returns the compiled form of a trigger. If there are too many, all others are removed.
+    pub fn compiled(&self, table: &Arc<Table>, trigger: &Trigger) -> SqlResult<Arc<Compiled>> {
+        let key = (table.name.schema.clone(), trigger.name.clone());
+        let found = self.entries.lock().get(&key).filter(|entry| Arc::ptr_eq(&entry.table, table)).cloned();
+        if let Some(found) = found {
+            return Ok(found.compiled);
+        }
+        let compiled = Compiled::new(compiled_trigger(table, trigger)?);
         let mut entries = self.entries.lock();
         if entries.len() >= TRIGGERS_MAX {
             entries.clear();
         }
-        let entry = TriggerEntry { table: Arc::clone(table), compiled: Compiled::new(program) };
-        entries.insert(trigger_key(table, trigger), entry);
+        entries.insert(key, TriggerEntry { table: Arc::clone(table), compiled: Arc::clone(&compiled) });
+        Ok(compiled)
     }
-}
-
-fn trigger_key(table: &Table, trigger: &Trigger) -> (String, String) {
-    (table.name.schema.clone(), trigger.name.clone())
 }

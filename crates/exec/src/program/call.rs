@@ -5,12 +5,14 @@ use std::sync::Arc;
 use cohort_catalog::Routine;
 use cohort_config::VarId;
 use cohort_program::{Bound, Finished, Program};
-use cohort_protocol::{ColumnMeta, ResultHead, ResultSink, StatusFlags};
+use cohort_protocol::{ColumnMeta, NullSink, ResultHead, ResultSink, StatusFlags};
 use cohort_session::{Job, ProgramRule, SessionState, StatementKind, access, kind_of, traits_of};
 use cohort_sql::ast::{Expr, ObjectName, ParameterMode, Target};
 use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult, Value};
 
+use super::cache::Compiled;
 use super::running::OutParameters;
+use super::session_host::SessionHost;
 use crate::session::Session;
 
 impl Session {
@@ -26,9 +28,10 @@ impl Session {
         // A placeholder is a variable of the client.
         let takes_value = |arg: &Expr| matches!(arg, Expr::UserVariable(_) | Expr::Param(_));
         let is_variable: Vec<bool> = arguments.iter().map(takes_value).collect();
-        let program = self.program_of(&routine)?;
-        check_arguments(&routine, &program, &is_variable)?;
-        self.check_more_results(&program, &format!("{}.{}", routine.schema, routine.name), sink)?;
+        let compiled = self.caches.routines.compiled(&routine, &self.state)?;
+        let program = &compiled.program;
+        check_arguments(&routine, program, &is_variable)?;
+        self.check_more_results(program, &format!("{}.{}", routine.schema, routine.name), sink)?;
         let mut args = Vec::with_capacity(arguments.len());
         for (arg, (mode, _)) in arguments.iter().zip(&program.parameters) {
             args.push(match mode {
@@ -37,7 +40,7 @@ impl Session {
             });
         }
         let ((finished, bound), changed) =
-            self.run_program(sink, |session, sink| session.run_routine(&routine, args, sink))?;
+            self.run_program(sink, |session, sink| session.run_routine((&routine, &compiled), args, sink))?;
         self.end_partial_result(sink);
         let (mut columns, mut row) = (Vec::new(), Vec::new());
         for (n, (arg, value)) in arguments.iter().zip(finished.out).enumerate() {
@@ -70,11 +73,11 @@ impl Session {
         is_variable: &[bool],
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Vec<Option<Value>>> {
-        let program = self.program_of(routine)?;
-        check_arguments(routine, &program, is_variable)?;
+        let compiled = self.caches.routines.compiled(routine, &self.state)?;
+        check_arguments(routine, &compiled.program, is_variable)?;
         self.diagnostics.begin();
         let ((finished, _), changed) =
-            self.run_program(sink, |session, sink| session.run_routine(routine, args, sink))?;
+            self.run_program(sink, |session, sink| session.run_routine((routine, &compiled), args, sink))?;
         self.programs.affected += changed;
         Ok(finished.out)
     }
@@ -87,7 +90,7 @@ impl Session {
     /// Runs a routine with its definer and its settings.
     pub(super) fn run_routine(
         &mut self,
-        routine: &Arc<Routine>,
+        (routine, compiled): (&Arc<Routine>, &Compiled),
         args: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<(Finished, Arc<Bound>)> {
@@ -96,12 +99,24 @@ impl Session {
         if recursion > limit {
             return Err(SqlError::recursion_limit(limit, &routine.name));
         }
+        self.programs.calls.push(Arc::clone(routine));
+        let outcome = self.run_as(routine, compiled, args, sink);
+        self.programs.calls.pop();
+        outcome
+    }
+
+    /// Runs a compiled program with the definer and the settings of `routine`.
+    pub(super) fn run_as(
+        &mut self,
+        routine: &Routine,
+        compiled: &Compiled,
+        args: Vec<Value>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<(Finished, Arc<Bound>)> {
         let mode = self.state.settings.env.sql_mode;
         let before = self.settings_of_program(Some(routine))?;
-        self.programs.calls.push(Arc::clone(routine));
-        let outcome =
-            self.bound_of(routine).and_then(|bound| Ok((self.run_bound(&bound, (args, mode), sink)?, bound)));
-        self.programs.calls.pop();
+        let bound = compiled.bound(None, &mut SessionHost { session: self, sink: &mut NullSink });
+        let outcome = bound.and_then(|bound| Ok((self.run_bound(&bound, (args, mode), sink)?, bound)));
         self.restore_settings(before);
         outcome
     }

@@ -7,33 +7,41 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use cohort_catalog::Routine;
-use cohort_config::VarId;
+use cohort_base::CommitSeq;
+use cohort_catalog::{AccountName, Routine};
+use cohort_config::{Acts, Scope, SetNote, VarId, VarValue};
 use cohort_dml::DmlOutcome;
 use cohort_expr::{EvalContext, SessionHooks};
 use cohort_plan::{Names, ParamSource};
-use cohort_program::{BodyStatement, Bound, Finished, Host, ProgramKind, QueryRows, ResultColumn};
+use cohort_program::{BodyStatement, Bound, Finished, Host, ProgramKind, QueryRows, ResultColumn, RowsFor};
 use cohort_protocol::NullSink;
+use cohort_query::guards::check_settable_now;
 use cohort_query::{Collect, Freshness, guards, run_query};
 use cohort_session::{
     Changed, Conditions, Database, Diagnostics, InnerSession, Process, ProgramContext, SessionState,
-    StatementContext, access, traits_of,
+    StatementContext, access, set_error, traits_of,
 };
 use cohort_sql::ast::{
-    self, Expr, ObjectName, Query, QueryBody, Select, SelectItem, SetItem, Statement, Variable,
+    self, Expr, ObjectName, Query, QueryBody, Select, SelectItem, SetItem, SetValue, Statement, Variable,
+    VariableScope,
 };
 use cohort_table::definition_changed;
 use cohort_trx::{AfterFailure, SessionTrx};
-use cohort_types::{SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
+use cohort_types::{Level, SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
 
+use super::cache::Compiled;
 use super::call::{check_arguments, find_procedure};
-use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, with_names};
+use super::routines::OF_ROUTINES;
+use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, known_in_body, with_names};
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
 use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
+use crate::frame::{Frame, kind_of_counters};
 use crate::get_diagnostics;
 use crate::named_tables::{await_definitions, is_of_definitions};
-use crate::plan_locks::{lock_and_check, with_tables_in_use};
+use crate::plan_locks::{check_needs, lock_and_check, with_tables_in_use};
 use crate::shared_caches::SharedCaches;
+use crate::variable_values::{charset_by_number, check_time_zone, from_value};
+use crate::work::Work;
 
 /// A running statement in which a function or a trigger runs.
 pub(super) struct ContextHost<'h> {
@@ -156,11 +164,26 @@ impl<'h> ContextHost<'h> {
         if self.session.programs.borrow_mut().take_cleared() {
             self.diagnostics.drop_old();
         }
+        self.adopt_variables();
         left.planning_warnings.into_iter().for_each(|warning| self.diagnostics.push(warning));
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
         }
         Ok((outcome?, left.assigned))
+    }
+
+    /// Takes over the variables of the session that programs called by this one have set.
+    fn adopt_variables(&mut self) {
+        let variables = self.session.programs.borrow().variables().to_vec();
+        let is_new = |(id, value): &&(VarId, VarValue)| self.session.settings.vars.value(*id) != *value;
+        let changed: Vec<_> = variables.iter().filter(is_new).cloned().collect();
+        if changed.is_empty() {
+            return;
+        }
+        for (id, value) in changed {
+            self.session.settings.vars.put(id, &value);
+        }
+        self.session.refresh();
     }
 
     fn begin_conditions(&mut self, statement: &Statement) {
@@ -221,6 +244,39 @@ impl<'h> ContextHost<'h> {
         Ok((done, plan, assigned))
     }
 
+    fn run_statement(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
+        let statement = &of.statement;
+        self.begin_conditions(statement);
+        match statement {
+            _ if statement.plannable().is_some() => self.run_plannable(of, params),
+            Statement::Set(items) => self.set(of, items, params).map(|()| Vec::new()),
+            Statement::Do(exprs) => {
+                let exprs: Vec<&Expr> = exprs.iter().collect();
+                self.values(of, &exprs, params).map(|_| Vec::new())
+            }
+            Statement::CreateTable(create) if create.temporary => {
+                self.define(params, |ctx| cohort_ddl::create_table(ctx, create))
+            }
+            Statement::DropTable(drop) if drop.temporary => {
+                self.define(params, |ctx| cohort_ddl::drop_table(ctx, drop))
+            }
+            Statement::GetDiagnostics(get) => {
+                let number = match get {
+                    ast::GetDiagnostics::Condition { number, .. } => {
+                        let diagnostics = std::mem::take(&mut self.diagnostics);
+                        let values = self.values(of, &[number], params);
+                        self.diagnostics = diagnostics;
+                        values?.into_iter().next()
+                    }
+                    ast::GetDiagnostics::Statement(_) => None,
+                };
+                get_diagnostics::run(get, number, &mut self.diagnostics, &self.session)?;
+                Ok(self.session.statement.assigned.take())
+            }
+            _ => Err(SqlError::not_supported("this statement in a function or trigger")),
+        }
+    }
+
     /// Runs a query or a row change.
     fn run_plannable(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
         let statement = &of.statement;
@@ -256,15 +312,18 @@ impl<'h> ContextHost<'h> {
     }
 
     /// Returns the rows of a query.
-    fn rows(&mut self, of: &BodyStatement, params: &[Value], rows_max: Option<u64>) -> SqlResult<HeldRows> {
+    fn rows(&mut self, of: &BodyStatement, params: &[Value], rows_for: RowsFor) -> SqlResult<HeldRows> {
         let (rows, plan, _) = self.planned(of, params, true, |ctx, plan| {
             let Planned::Query(query) = &plan.plan else {
                 return Err(SqlError::not_supported("this statement as a query of a program"));
             };
+            // Sessions share the plan.
+            check_needs(ctx, plan)?;
             if lock_and_check(ctx, plan)? == Freshness::Stale {
                 return Ok(None);
             }
-            let mut rows = Collect { rows_max, ..Collect::default() };
+            let mut rows = Collect { rows_max: rows_for.rows_max(), ..Collect::default() };
+            ctx.eval.set_abort_on_warning(rows_for.is_strict());
             with_tables_in_use(ctx, plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
             Ok(Some(rows.rows))
         })?;
@@ -284,25 +343,92 @@ impl<'h> ContextHost<'h> {
         });
         let query = Query::of(QueryBody::Select(Box::new(Select::of(items.collect()))));
         let statement = of.with(Statement::Query(Box::new(query)));
-        let mut rows = self.rows(&statement, params, Some(1))?;
+        let mut rows = self.rows(&statement, params, RowsFor::Value { is_strict: false })?;
         Ok(rows.next_row()?.unwrap_or_default())
     }
 
-    /// Runs SET. Variables of the server keep their values while a statement runs.
+    /// Runs SET of user variables and of variables of the session. These have their values in the program at
+    /// once, and in the session when the calling statement ends.
     fn set(&mut self, of: &BodyStatement, items: &[SetItem], params: &[Value]) -> SqlResult<()> {
-        let mut targets = Vec::new();
+        enum To<'i> {
+            User(&'i str),
+            Session(VarId, &'i str),
+        }
+        let (mut exprs, mut steps) = (Vec::new(), Vec::new());
         for item in items {
             match item {
-                SetItem::UserVariable { name, value } => targets.push((name, value)),
+                SetItem::UserVariable { name, value } => {
+                    exprs.push(value);
+                    steps.push((To::User(name), None));
+                }
+                SetItem::Variable { scope, name, value } if *scope != VariableScope::Global => {
+                    let to = To::Session(self.settable(name)?, name);
+                    match value {
+                        SetValue::Expr(expr) => {
+                            exprs.push(expr);
+                            steps.push((to, None));
+                        }
+                        SetValue::Word(word) => steps.push((to, Some(Some(VarValue::text(word))))),
+                        SetValue::Default => steps.push((to, Some(None))),
+                    }
+                }
                 _ => return Err(SqlError::not_supported("SET of this variable in a function or trigger")),
             }
         }
-        let exprs: Vec<&Expr> = targets.iter().map(|(_, value)| *value).collect();
-        let values = self.values(of, &exprs, params)?;
-        for ((name, _), value) in targets.into_iter().zip(values) {
-            self.session.note_change(Changed::Other);
-            self.session.set_user_variable(name, value)?;
+        let mut values = self.values(of, &exprs, params)?.into_iter();
+        for (to, fixed) in steps {
+            match (to, fixed) {
+                (To::User(name), _) => {
+                    self.session.note_change(Changed::Other);
+                    self.session.set_user_variable(name, values.next().unwrap_or(Value::Null))?;
+                }
+                (To::Session(id, name), Some(value)) => self.set_variable(id, name, value)?,
+                (To::Session(id, name), None) => {
+                    let value = values.next().unwrap_or(Value::Null);
+                    self.set_variable(id, name, Some(from_value(&value)))?;
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Returns the variable of the session that a name means. Error 1227 if the account may not set it, 1235
+    /// if it acts on the running transaction.
+    fn settable(&self, name: &str) -> SqlResult<VarId> {
+        let id = cohort_config::settable(name, Scope::Session).map_err(set_error)?;
+        let setting = id.setting();
+        let admins = setting.admins(Scope::Session);
+        if !admins.is_empty() {
+            access::check_global(&self.session, admins)?;
+        }
+        let is_of_transaction = check_settable_now(id, true).is_err();
+        match setting.acts_in() {
+            Acts::Statement | Acts::Plan | Acts::Nowhere if !is_of_transaction => Ok(id),
+            _ => Err(SqlError::not_supported("SET of this variable in a function or trigger")),
+        }
+    }
+
+    fn set_variable(&mut self, id: VarId, name: &str, value: Option<VarValue>) -> SqlResult<()> {
+        let value = value.map(|value| charset_by_number(id, value));
+        if let (VarId::TimeZone, Some(value)) = (id, &value) {
+            check_time_zone(value)?;
+        }
+        let vars = &mut self.session.settings.vars;
+        vars.check(name, Scope::Session, value.as_ref()).map_err(set_error)?;
+        match value {
+            None => vars.set_default(name, Scope::Session).map_err(set_error)?,
+            Some(value) => {
+                if let SetNote::Adjusted(text) = vars.set(name, Scope::Session, &value).map_err(set_error)? {
+                    let error = SqlError::truncated_wrong_value(&text);
+                    self.diagnostics.push(Warning { level: Level::Warning, error });
+                }
+            }
+        }
+        if !OF_ROUTINES.contains(&id) {
+            let value = self.session.settings.vars.value(id);
+            self.session.programs.borrow_mut().set_variable(id, value);
+        }
+        self.session.refresh();
         Ok(())
     }
 
@@ -347,46 +473,26 @@ impl Host for ContextHost<'_> {
     }
 
     fn run(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
-        let statement = &of.statement;
-        self.begin_conditions(statement);
-        match statement {
-            _ if statement.plannable().is_some() => self.run_plannable(of, params),
-            Statement::Set(items) => self.set(of, items, params).map(|()| Vec::new()),
-            Statement::Do(exprs) => {
-                let exprs: Vec<&Expr> = exprs.iter().collect();
-                self.values(of, &exprs, params).map(|_| Vec::new())
-            }
-            Statement::CreateTable(create) if create.temporary => {
-                self.define(params, |ctx| cohort_ddl::create_table(ctx, create))
-            }
-            Statement::DropTable(drop) if drop.temporary => {
-                self.define(params, |ctx| cohort_ddl::drop_table(ctx, drop))
-            }
-            Statement::GetDiagnostics(get) => {
-                let number = match get {
-                    ast::GetDiagnostics::Condition { number, .. } => {
-                        let diagnostics = std::mem::take(&mut self.diagnostics);
-                        let values = self.values(of, &[number], params);
-                        self.diagnostics = diagnostics;
-                        values?.into_iter().next()
-                    }
-                    ast::GetDiagnostics::Statement(_) => None,
-                };
-                get_diagnostics::run(get, number, &mut self.diagnostics, &self.session)?;
-                Ok(self.session.statement.assigned.take())
-            }
-            _ => Err(SqlError::not_supported("this statement in a function or trigger")),
-        }
+        let frame = Frame::begin(self.db, self.process, self.db.clock.wall_us(), CommitSeq(0));
+        let outcome = self.run_statement(of, params);
+        let work = Work {
+            rows_affected: u64::try_from(self.session.settings.env.row_count).unwrap_or(0),
+            error: outcome.as_ref().err().map_or(0, SqlError::number),
+            ..Work::default()
+        };
+        let kind = kind_of_counters(traits_of(&of.statement).counters);
+        frame.end_inside(self.db, self.process, known_in_body(&self.session, of), kind, &work);
+        outcome
     }
 
     fn query(
         &mut self,
         query: &BodyStatement,
         params: &[Value],
-        rows_max: Option<u64>,
+        rows_for: RowsFor,
     ) -> SqlResult<Box<dyn QueryRows>> {
         self.diagnostics.begin();
-        Ok(Box::new(self.rows(query, params, rows_max)?))
+        Ok(Box::new(self.rows(query, params, rows_for)?))
     }
 
     fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>> {
@@ -398,9 +504,9 @@ impl Host for ContextHost<'_> {
         Ok(plan?.result_columns())
     }
 
-    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>> {
+    fn columns_of(&mut self, table: &ObjectName, column: Option<&str>) -> SqlResult<Vec<ResultColumn>> {
         let (catalog, source) = (self.db.catalog(), ParamSource::Placeholders);
-        columns_of(&self.session, table, |query| {
+        columns_of(&self.session, table, column, |query| {
             let plan = make_plan(&catalog, &self.session, &[], source, query);
             self.session.statement.planning_warnings.borrow_mut().clear();
             Ok(plan?.result_columns())
@@ -414,18 +520,20 @@ impl Host for ContextHost<'_> {
         is_variable: &[bool],
     ) -> SqlResult<Vec<Option<Value>>> {
         let routine = find_procedure(&self.session, procedure)?;
-        let program = SharedCaches::of(self.db).routines.program_of(&routine, &self.session)?;
-        check_arguments(&routine, &program, is_variable)?;
-        program.check_called_by(self.kind)?;
+        let compiled = SharedCaches::of(self.db).routines.compiled(&routine, &self.session)?;
+        check_arguments(&routine, &compiled.program, is_variable)?;
+        compiled.program.check_called_by(self.kind)?;
         self.diagnostics.begin();
         let kind = self.kind;
         let mut ctx = self.context(&[]);
-        let outcome = run_routine(&mut ctx, &routine, args, kind);
+        let definer = (!routine.by_invoker).then_some(&routine.definer);
+        let outcome = run_routine(&mut ctx, (&routine, &compiled), definer, args, kind);
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
         }
+        self.adopt_variables();
         let (finished, env) = outcome?;
         (self.session.settings.env.last_insert_id, self.session.settings.env.row_count) =
             (env.last_insert_id, env.row_count);
@@ -463,11 +571,12 @@ pub(super) struct Counts {
     found_rows: u64,
 }
 
-/// Runs a routine inside the running statement. Functions do not call themselves: error 1424. Procedures do,
-/// as often as `max_sp_recursion_depth` says: error 1456.
+/// Runs a routine inside the running statement, as its definer or as the session. Functions do not call
+/// themselves: error 1424. Procedures do, as often as `max_sp_recursion_depth` says: error 1456.
 pub(super) fn run_routine(
     ctx: &mut StatementContext<'_>,
-    routine: &Arc<Routine>,
+    (routine, compiled): (&Arc<Routine>, &Compiled),
+    definer: Option<&AccountName>,
     args: Vec<Value>,
     kind: ProgramKind,
 ) -> SqlResult<(Finished, Counts)> {
@@ -482,14 +591,14 @@ pub(super) fn run_routine(
             }
         }
     }
-    let of = ProgramContext {
-        definer: (!routine.by_invoker).then_some(&routine.definer),
-        settings: &routine.settings,
-        schema: &routine.schema,
-    };
-    let caches = SharedCaches::of(ctx.db);
+    let of = ProgramContext { definer, settings: &routine.settings, schema: &routine.schema };
+    let is_switched = definer.is_some_and(|definer| *definer != ctx.session.info.account);
     let mut host = ContextHost::begin(ctx, of, kind)?;
-    let bound = caches.routines.bound_of(routine, &mut host)?;
+    if is_switched {
+        // The definer may have lost the privilege.
+        access::may_execute(host.state(), routine)?;
+    }
+    let bound = compiled.bound(None, &mut host)?;
     let args = match routine.kind {
         ast::RoutineKind::Function => {
             drop(host);

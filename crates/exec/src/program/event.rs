@@ -14,6 +14,8 @@ use cohort_session::{Command, ConnectionInfo, Database, Origin, Process, Process
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, DataAccess, Privilege, RoutineKind, SqlError, SqlResult, Warning};
 
+use super::cache::Compiled;
+use super::routines::compiled_routine;
 use crate::session::Session;
 
 /// Runs an event. Returns the conditions that its body has left, the error last. `is_last` says that it will
@@ -92,9 +94,12 @@ impl Session {
         self.begin_process(Command::Connect, event.body.as_bytes());
         self.begin_command();
         self.diagnostics.clear();
-        let routine = Arc::new(routine_of(event));
-        let outcome =
-            self.run_program(&mut NullSink, |session, sink| session.run_routine(&routine, Vec::new(), sink));
+        let routine = routine_of(event);
+        let outcome = compiled_routine(&routine).map(Compiled::new).and_then(|compiled| {
+            self.run_program(&mut NullSink, |session, sink| {
+                session.run_as(&routine, &compiled, Vec::new(), sink)
+            })
+        });
         if let Err(error) = outcome {
             self.diagnostics.set_error(&error);
         }

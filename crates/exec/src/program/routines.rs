@@ -1,63 +1,15 @@
-//! Compiled and bound routines of the catalog.
+//! Compilation of the catalog's routines and triggers.
 
-use std::sync::Arc;
-
-use cohort_catalog::{ProgramSettings, Routine};
+use cohort_catalog::{Column, ProgramSettings, Routine, Table, Trigger};
 use cohort_config::VarId;
-use cohort_program::{Bound, Host, Program, ProgramKind, bind, compile};
-use cohort_protocol::NullSink;
-use cohort_session::SessionState;
+use cohort_program::{Program, ProgramKind, ResultColumn, compile};
 use cohort_sql::ParseOptions;
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{DataAccess, RoutineKind, SqlError, SqlResult};
 
-use super::cache::Routines;
-use super::session_host::SessionHost;
-use crate::session::Session;
-
-impl Routines {
-    /// Returns the compiled form of a routine.
-    pub(super) fn program_of(
-        &self,
-        routine: &Arc<Routine>,
-        session: &SessionState,
-    ) -> SqlResult<Arc<Program>> {
-        if let Some(program) = self.with_entry(routine, |compiled| Arc::clone(&compiled.program)) {
-            return Ok(program);
-        }
-        let program = Arc::new(compiled(routine)?);
-        let entries_max = session.db.globals.uint(VarId::StoredProgramCache);
-        self.add(routine, &program, usize::try_from(entries_max).unwrap_or(usize::MAX));
-        Ok(program)
-    }
-
-    /// Returns a routine bound for the host's current settings, which are those of the routine.
-    pub(super) fn bound_of(&self, routine: &Arc<Routine>, host: &mut dyn Host) -> SqlResult<Arc<Bound>> {
-        let state = host.session();
-        let (settings, version) = (state.settings.plan_key, state.db.catalog_version());
-        let found = self.with_entry(routine, |compiled| compiled.bound(settings, version));
-        if let Some(Some(bound)) = found {
-            return Ok(bound);
-        }
-        let program = self.program_of(routine, state)?;
-        let bound = Arc::new(bind(&program, None, host)?);
-        self.with_entry(routine, |compiled| compiled.add(settings, version, &bound));
-        Ok(bound)
-    }
-}
-
-impl Session {
-    /// Returns the compiled form of a routine.
-    pub(super) fn program_of(&self, routine: &Arc<Routine>) -> SqlResult<Arc<Program>> {
-        self.caches.routines.program_of(routine, &self.state)
-    }
-
-    /// Returns a routine bound for the session's current settings, which are those of the routine.
-    pub(super) fn bound_of(&mut self, routine: &Arc<Routine>) -> SqlResult<Arc<Bound>> {
-        let kept = Arc::clone(&self.caches);
-        kept.routines.bound_of(routine, &mut SessionHost { session: self, sink: &mut NullSink })
-    }
-}
+/// The settings of a routine's creation.
+pub(super) const OF_ROUTINES: &[VarId] =
+    &[VarId::SqlMode, VarId::CharacterSetClient, VarId::CharacterSetConnection, VarId::CollationConnection];
 
 /// Parses the definition of a stored program with the settings of its creation. Returns an error that names
 /// it if the text is damaged.
@@ -79,7 +31,7 @@ pub(super) fn damaged((schema, name): (&str, &str)) -> SqlError {
 }
 
 /// Parses and compiles a routine.
-pub(crate) fn compiled(routine: &Routine) -> SqlResult<Program> {
+pub(crate) fn compiled_routine(routine: &Routine) -> SqlResult<Program> {
     let word = match routine.kind {
         RoutineKind::Procedure => "PROCEDURE",
         RoutineKind::Function if routine.aggregate => "AGGREGATE FUNCTION",
@@ -115,4 +67,25 @@ fn lines_before_body(routine: &Routine) -> usize {
     let breaks =
         [&routine.parameters, &routine.returns, &routine.comment].map(|text| text.matches('\n').count());
     written.into_iter().filter(|is_written| *is_written).count() + breaks.iter().sum::<usize>()
+}
+
+/// Parses and compiles a trigger.
+pub(crate) fn compiled_trigger(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
+    let text = format!("CREATE {}", trigger.text);
+    let name = (&*table.name.schema, &*trigger.name);
+    let ast::Program::CreateTrigger(create) = parsed(&text, &trigger.settings, name)? else {
+        return Err(damaged(name));
+    };
+    let body = text.get(create.body.range.clone()).ok_or_else(|| damaged(name))?;
+    let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
+    let mut program = compile(kind, &trigger.name, &[], None, &create.body, body)?;
+    program.schema = Some(table.name.schema.clone());
+    program.first_line = text[..create.body.range.start].matches('\n').count() + 1;
+    Ok(program)
+}
+
+/// Returns the columns of a table.
+pub(super) fn columns_of_table(table: &Table) -> Vec<ResultColumn> {
+    let of = |column: &Column| ResultColumn { name: column.name.clone(), ty: column.ty.clone() };
+    table.columns.iter().map(of).collect()
 }

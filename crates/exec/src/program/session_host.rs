@@ -3,22 +3,25 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
-use cohort_catalog::{Column, Table};
+use cohort_config::VarId;
 use cohort_expr::SessionHooks;
 use cohort_plan::{Names, ParamSource};
-use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn};
+use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
 use cohort_protocol::ResultSink;
 use cohort_query::{Collect, Freshness, run_query};
-use cohort_session::{Diagnostics, Job, Process, SessionNames, SessionState};
+use cohort_session::{Diagnostics, Job, Process, SessionNames, SessionState, access};
+use cohort_sql::StatementDigest;
 use cohort_sql::ast::{ObjectName, Statement, Variable};
 use cohort_sql::print::quoted_name;
 use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
 
 use super::body_sink::BodySink;
+use super::routines::columns_of_table;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
 use crate::dispatch::PLAN_ATTEMPTS;
+use crate::frame::KnownStatement;
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
@@ -73,27 +76,32 @@ pub(super) fn is_final(error: &SqlError) -> bool {
     )
 }
 
-/// Returns the columns of a table or view that a type refers to. `describe` plans a query.
+/// Returns the columns of a table or view that a type refers to: all, or the one that it names. The session
+/// needs SELECT on them. `describe` plans a query.
 pub(super) fn columns_of(
     session: &SessionState,
     table: &ObjectName,
+    column: Option<&str>,
     describe: impl FnOnce(&Statement) -> SqlResult<Vec<ResultColumn>>,
 ) -> SqlResult<Vec<ResultColumn>> {
     let schema = table.db.as_deref().or(session.current_schema.as_deref());
     let schema = schema.ok_or_else(SqlError::no_database_selected)?;
-    let own = session.temporary.find(schema, &table.name);
-    if let Some(found) = own.or_else(|| session.db.catalog().table(schema, &table.name).cloned()) {
-        return Ok(columns_of_table(&found));
+    if let Some(own) = session.temporary.find(schema, &table.name) {
+        return Ok(columns_of_table(&own));
+    }
+    if let Some(found) = session.db.catalog().table(schema, &table.name) {
+        let names = found.columns.iter().map(|known| &*known.name);
+        let used = names.filter(|name| column.is_none_or(|column| column.eq_ignore_ascii_case(name)));
+        access::check_all_of(session, &found.name, used)?;
+        return Ok(columns_of_table(found));
     }
     // A view, or no table at all.
-    let text = format!("SELECT * FROM {}.{}", quoted_name(schema), quoted_name(&table.name));
-    describe(&cohort_sql::parse_own(&text)?.statement)
-}
-
-/// Returns the columns of a table.
-pub(super) fn columns_of_table(table: &Table) -> Vec<ResultColumn> {
-    let of = |column: &Column| ResultColumn { name: column.name.clone(), ty: column.ty.clone() };
-    table.columns.iter().map(of).collect()
+    let columns = column.map_or("*".to_owned(), |column| quoted_name(column).to_string());
+    let text = format!("SELECT {columns} FROM {}.{}", quoted_name(schema), quoted_name(&table.name));
+    describe(&cohort_sql::parse_own(&text)?.statement).map_err(|error| match (error.code, column) {
+        (ErrorCode::BadField, Some(column)) => SqlError::unknown_column(column, &table.name),
+        _ => error,
+    })
 }
 
 impl Host for SessionHost<'_> {
@@ -134,9 +142,9 @@ impl Host for SessionHost<'_> {
         &mut self,
         query: &BodyStatement,
         params: &[Value],
-        rows_max: Option<u64>,
+        rows_for: RowsFor,
     ) -> SqlResult<Box<dyn QueryRows>> {
-        let rows = self.session.rows_in_body(query, params, rows_max)?;
+        let rows = self.session.rows_in_body(query, params, rows_for)?;
         Ok(Box::new(rows))
     }
 
@@ -145,10 +153,10 @@ impl Host for SessionHost<'_> {
         self.session.result_columns(&query.statement, &nulls, ParamSource::Variables(&query.types))
     }
 
-    fn columns_of(&mut self, table: &ObjectName) -> SqlResult<Vec<ResultColumn>> {
+    fn columns_of(&mut self, table: &ObjectName, column: Option<&str>) -> SqlResult<Vec<ResultColumn>> {
         let source = ParamSource::Placeholders;
         let session = &*self.session;
-        columns_of(&session.state, table, |query| session.result_columns(query, &[], source))
+        columns_of(&session.state, table, column, |query| session.result_columns(query, &[], source))
     }
 
     fn call(
@@ -178,7 +186,10 @@ impl Session {
         let ordered = self.trx.last_ordered();
         let source = ParamSource::Variables(&of.types);
         let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
+        let outer = self.begin_nested();
         let outcome = self.run_or_plan(of, &job, sink);
+        let statement = known_in_body(&self.state, of);
+        self.end_nested(outer, statement, outcome.as_ref().err().map(SqlError::number));
         if outcome.is_err() {
             self.state.settings.env.row_count = -1;
         }
@@ -222,7 +233,7 @@ impl Session {
         &mut self,
         of: &BodyStatement,
         params: &[Value],
-        rows_max: Option<u64>,
+        rows_for: RowsFor,
     ) -> SqlResult<HeldRows> {
         self.look_at_clock();
         self.begin_command();
@@ -250,7 +261,8 @@ impl Session {
                 if lock_and_check(ctx, &plan)? == Freshness::Stale {
                     return Ok(None);
                 }
-                let mut rows = Collect { rows_max, ..Collect::default() };
+                let mut rows = Collect { rows_max: rows_for.rows_max(), ..Collect::default() };
+                ctx.eval.set_abort_on_warning(rows_for.is_strict());
                 with_tables_in_use(ctx, &plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
                 let columns = query.columns.len();
                 Ok(Some((rows.rows, columns, plan)))
@@ -274,15 +286,17 @@ impl Session {
         params: &[Value],
         source: ParamSource<'_>,
     ) -> SqlResult<Vec<ResultColumn>> {
-        let described = self.describe(query, params, source)?;
-        check_needs_of(&self.state, &described)?;
-        Ok(described.result_columns())
+        Ok(self.describe(query, params, source)?.result_columns())
     }
 }
 
-/// Checks that the session has the privileges that a plan needs.
-fn check_needs_of(session: &SessionState, plan: &CachedPlan) -> SqlResult<()> {
-    plan.needs.iter().try_for_each(|need| need.check(session))
+/// Returns a statement of a program, for the statistics.
+pub(super) fn known_in_body(session: &SessionState, of: &BodyStatement) -> Arc<KnownStatement> {
+    of.known(|| {
+        let bytes_max = session.db.globals.uint(VarId::MaxDigestLength) as usize;
+        let digest = StatementDigest::of(&of.text, session.settings.parse.mode, bytes_max);
+        KnownStatement::new(session.current_schema.clone(), &digest, true)
+    })
 }
 
 /// The rows of a cursor.

@@ -11,6 +11,7 @@ use cohort_config::{SessionVars, VarId, VarValue};
 use cohort_session::access::{Access, may_execute};
 use cohort_types::{SqlError, SqlResult};
 
+use super::routines::OF_ROUTINES;
 use crate::session::Session;
 
 /// The settings and the account to restore when a program ends.
@@ -27,10 +28,6 @@ struct IdentityBefore {
     role: Option<String>,
     access: Option<Arc<Access>>,
 }
-
-/// The settings of a routine's creation.
-const OF_ROUTINES: &[VarId] =
-    &[VarId::SqlMode, VarId::CharacterSetClient, VarId::CharacterSetConnection, VarId::CollationConnection];
 
 impl Session {
     /// Switches to the account and the settings of a routine. A compound statement has those of the session.
@@ -90,9 +87,11 @@ impl Session {
         if !state.db.catalog().accounts.contains_key(definer) {
             return Err(SqlError::unknown_definer(&definer.0, &definer.1));
         }
+        let role = definer.1.is_empty().then(|| definer.0.clone());
         let before = IdentityBefore {
             account: std::mem::replace(&mut state.info.account, definer.clone()),
-            role: state.identity.role.take(),
+            // A role runs as an account without a host that has its own privileges.
+            role: std::mem::replace(&mut state.identity.role, role),
             access: state.identity.access.take(),
         };
         self.bind_writer();

@@ -3,64 +3,17 @@
 //! The triggers of a table are bound to the plan of a change. Their bodies are compiled and bound when they
 //! run first, and kept for all sessions.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cohort_catalog::{Table, Trigger};
-use cohort_program::{Bound, Program, ProgramKind, bind, compile, run_trigger};
+use cohort_program::{ProgramKind, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
-use cohort_sql::ast::{self, TriggerEvent, TriggerTiming, Variable};
+use cohort_sql::ast::{TriggerEvent, TriggerTiming, Variable};
 use cohort_types::{Privilege, SqlResult, Value};
 
-use super::cache::Triggers;
+use super::cache::Compiled;
 use super::context_host::ContextHost;
-use super::routines::{damaged, parsed};
-use super::session_host::columns_of_table;
 use crate::shared_caches::SharedCaches;
-
-impl Triggers {
-    /// Returns a trigger bound for the host's current settings, which are those of the trigger.
-    fn bound_of(
-        &self,
-        table: &Arc<Table>,
-        trigger: &Trigger,
-        host: &mut ContextHost<'_>,
-    ) -> SqlResult<Arc<Bound>> {
-        let (settings, version) = (host.state().settings.plan_key, host.state().db.catalog_version());
-        let found = self.with_entry(table, trigger, |compiled| compiled.bound(settings, version));
-        if let Some(Some(bound)) = found {
-            return Ok(bound);
-        }
-        let program = self.program_of(table, trigger)?;
-        let bound = Arc::new(bind(&program, Some(&columns_of_table(table)), host)?);
-        self.with_entry(table, trigger, |compiled| compiled.add(settings, version, &bound));
-        Ok(bound)
-    }
-
-    /// Returns the compiled form of a trigger.
-    fn program_of(&self, table: &Arc<Table>, trigger: &Trigger) -> SqlResult<Arc<Program>> {
-        if let Some(program) = self.with_entry(table, trigger, |compiled| Arc::clone(&compiled.program)) {
-            return Ok(program);
-        }
-        let program = Arc::new(compiled(table, trigger)?);
-        self.add(table, trigger, &program);
-        Ok(program)
-    }
-}
-
-/// Parses and compiles a trigger.
-pub(crate) fn compiled(table: &Table, trigger: &Trigger) -> SqlResult<Program> {
-    let text = format!("CREATE {}", trigger.text);
-    let name = (&*table.name.schema, &*trigger.name);
-    let ast::Program::CreateTrigger(create) = parsed(&text, &trigger.settings, name)? else {
-        return Err(damaged(name));
-    };
-    let body = text.get(create.body.range.clone()).ok_or_else(|| damaged(name))?;
-    let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
-    let mut program = compile(kind, &trigger.name, &[], None, &create.body, body)?;
-    program.schema = Some(table.name.schema.clone());
-    program.first_line = text[..create.body.range.start].matches('\n').count() + 1;
-    Ok(program)
-}
 
 /// The triggers of all tables.
 pub(crate) struct TriggersOfTables(pub Arc<SharedCaches>);
@@ -70,7 +23,9 @@ impl RowHooks for TriggersOfTables {
         match table.triggers.is_empty() {
             true => Vec::new(),
             false => {
-                vec![Arc::new(TableTriggers { caches: Arc::clone(&self.0), table: Arc::clone(table) })]
+                let compiled = table.triggers.iter().map(|_| OnceLock::new()).collect();
+                let table = Arc::clone(table);
+                vec![Arc::new(TableTriggers { caches: Arc::clone(&self.0), table, compiled })]
             }
         }
     }
@@ -80,9 +35,21 @@ impl RowHooks for TriggersOfTables {
 struct TableTriggers {
     caches: Arc<SharedCaches>,
     table: Arc<Table>,
+    /// The compiled triggers, in the order of those of the table.
+    compiled: Box<[OnceLock<Arc<Compiled>>]>,
 }
 
 impl TableTriggers {
+    fn compiled(&self, trigger: &Arc<Trigger>) -> SqlResult<&Arc<Compiled>> {
+        let at = self.table.triggers.iter().position(|it| Arc::ptr_eq(it, trigger));
+        let place = &self.compiled[at.expect("it is a trigger of the table")];
+        if let Some(compiled) = place.get() {
+            return Ok(compiled);
+        }
+        let compiled = self.caches.triggers.compiled(&self.table, trigger)?;
+        Ok(place.get_or_init(|| compiled))
+    }
+
     fn run(
         &self,
         timing: TriggerTiming,
@@ -106,7 +73,7 @@ impl TableTriggers {
 
     fn run_one(
         &self,
-        trigger: &Trigger,
+        trigger: &Arc<Trigger>,
         ctx: &mut StatementContext<'_>,
         old: Option<&[Value]>,
         new: Option<&mut [Value]>,
@@ -119,8 +86,8 @@ impl TableTriggers {
         };
         let mut host = ContextHost::begin(ctx, of, ProgramKind::Trigger(trigger.timing, trigger.event))?;
         access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
-        let bound = self.caches.triggers.bound_of(table, trigger, &mut host)?;
-        let outcome = host.run(&bound, |host| run_trigger(&bound, old, new, host));
+        let bound = self.compiled(trigger)?.bound(Some(table), &mut host)?;
+        let outcome = host.run(&bound, |host| run_trigger(&bound, &table.name, (old, new), host));
         let conditions = host.end();
         if outcome.is_err() {
             conditions.into_iter().for_each(|condition| ctx.eval.push_warning(condition));
@@ -143,9 +110,8 @@ impl RowHook for TableTriggers {
         let name = &self.table.columns[column].name;
         let mut before = self.table.triggers_of(TriggerTiming::Before, TriggerEvent::Insert);
         before.any(|trigger| {
-            let program = self.caches.triggers.program_of(&self.table, trigger);
-            program.is_ok_and(|program| {
-                let mut assigned = program.assigned();
+            self.compiled(trigger).is_ok_and(|compiled| {
+                let mut assigned = compiled.program.assigned();
                 assigned.any(|to| matches!(to, Variable::New(known) if known.eq_ignore_ascii_case(name)))
             })
         })

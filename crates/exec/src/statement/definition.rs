@@ -1,22 +1,30 @@
 //! Definitions of databases, tables, views, stored programs and accounts.
 
+use cohort_config::{Scope, SetError, VarId};
 use cohort_ddl::{DdlOutcome, ScheduleValues, TimeValue};
 use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
-use cohort_session::{Job, SessionState, StatementContext};
-use cohort_sql::ast::{AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule};
-use cohort_types::{SqlResult, TypeKind, Value};
+use cohort_session::{Job, SessionState, StatementContext, set_error};
+use cohort_sql::ast::{
+    AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule, SetItem, Statement,
+    VariableScope,
+};
+use cohort_types::{SqlError, SqlResult, TypeKind, Value};
 
 use crate::session::Session;
 
 /// Compiles the body of a definition: the errors of CREATE.
 fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlResult<()> {
     let none = Vec::new();
+    let full_name;
     let (kind, name, parameters, returns, body) = match program {
         Program::CreateRoutine(create) => {
             let kind = ProgramKind::of_routine(create.kind, create.aggregate);
             let returns = create.returns.as_ref().map(|(of, _)| of);
-            (kind, &create.name.name, &create.parameters, returns, &create.body)
+            let schema = create.name.db.as_deref().or(session.current_schema.as_deref());
+            full_name = schema.map(|schema| format!("{schema}.{}", create.name.name));
+            let name = full_name.as_ref().unwrap_or(&create.name.name);
+            (kind, name, &create.parameters, returns, &create.body)
         }
         Program::CreateTrigger(create) => {
             let kind = ProgramKind::Trigger(create.timing, create.event);
@@ -30,6 +38,11 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
     };
     let text = String::from_utf8_lossy(text.get(body.range.clone()).unwrap_or_default());
     let compiled = compile(kind, name, parameters, returns, body, &text)?;
+    for statement in &compiled.statements {
+        if let Statement::Set(items) = &statement.of {
+            items.iter().try_for_each(|item| check_set(kind, item))?;
+        }
+    }
     if let Program::CreateTrigger(CreateTrigger { table, .. }) = program
         && let Some(schema) = table.db.as_deref().or(session.current_schema.as_deref())
         && let Some(table) = session.db.catalog().table(schema, &table.name)
@@ -38,6 +51,19 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
         compiled.check_columns(is_column)?;
     }
     Ok(())
+}
+
+/// Error 1193 for SET of a variable that does not exist, 1445 for autocommit in a function or trigger.
+fn check_set(kind: ProgramKind, item: &SetItem) -> SqlResult<()> {
+    let SetItem::Variable { scope, name, .. } = item else { return Ok(()) };
+    let scope = if *scope == VariableScope::Global { Scope::Global } else { Scope::Session };
+    match cohort_config::settable(name, scope) {
+        Err(unknown @ SetError::Unknown(_)) => Err(set_error(unknown)),
+        Ok(id) if kind.runs_inside() && id.canonical() == VarId::Autocommit => {
+            Err(SqlError::autocommit_in_function())
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Session {

@@ -468,9 +468,9 @@ impl<'b> Binder<'b> {
     }
 
     fn stored_call(&self, function: CalledFunction, args: Vec<Expr>) -> Expr {
-        let CalledFunction { schema, name, ty } = function;
+        let CalledFunction { schema, name, function, ty } = function;
         self.ctx.calls_back.set(true);
-        Expr::CallBack(Box::new(CallBack { schema, name, args, ty }))
+        Expr::CallBack(Box::new(CallBack { schema, name, function, args, ty }))
     }
 
     /// Evaluates an argument that determines the type of a call, if its value is known now. The plan is then

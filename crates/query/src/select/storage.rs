@@ -11,7 +11,7 @@ use cohort_row::{
     CursorOptions, MatchScan, RowChanges, RowFilter, TableCursor, VectorScan, resolve, row_done,
 };
 use cohort_run::{Batch, CursorId, Event, Kept, Matching, Storage, Vectors};
-use cohort_session::{Database, Process, SessionState, StatementContext, WantedNames};
+use cohort_session::{Callee, Database, Process, SessionState, StatementContext, WantedNames};
 use cohort_trx::{Counted, SessionTrx, WaitPolicy};
 use cohort_types::{SqlError, SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
@@ -125,7 +125,7 @@ impl TrxStorage<'_> {
 
 impl Storage for TrxStorage<'_> {
     fn call(&mut self, function: &CallBack, args: &[Value], eval: &EvalContext<'_>) -> SqlResult<Value> {
-        let Some(functions) = self.session.db.functions.get() else {
+        let Some(found) = function.function.downcast_ref::<Callee>() else {
             return Err(SqlError::does_not_exist("FUNCTION", &function.name));
         };
         let (text, param_at, params) = self.text;
@@ -143,7 +143,7 @@ impl Storage for TrxStorage<'_> {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
-        let value = functions.call(&function.schema, &function.name, args, &mut ctx);
+        let value = found.0.call(args, &mut ctx);
         for warning in ctx.eval.take_warnings().list() {
             eval.push_warning(warning.clone());
         }

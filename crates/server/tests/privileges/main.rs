@@ -10,6 +10,7 @@
 //! list may contain a statement that one server allows because of a missing check.
 
 mod cached;
+mod programs_rights;
 mod programs_seen;
 #[path = "../support/mod.rs"]
 mod support;

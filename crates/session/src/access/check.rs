@@ -99,10 +99,15 @@ pub const ACCOUNT_TABLES: [&str; 8] = [
     "user",
 ];
 
-/// Returns whether these privileges allow changing a stored table of accounts.
+/// The tables whose rows FLUSH PRIVILEGES makes stored programs, with any definer.
+const PROGRAM_TABLES: [&str; 2] = ["event", "proc"];
+
+/// Returns whether these privileges allow changing a stored table from which FLUSH PRIVILEGES takes accounts
+/// or programs.
 pub(crate) fn changes_accounts(all: Privileges, schema: &str, table: &str) -> bool {
     let reading = Privileges::of(&[Privilege::Select, Privilege::ShowView, Privilege::LockTables]);
-    schema == "mysql" && ACCOUNT_TABLES.contains(&table) && !all.without(reading).is_empty()
+    let decides = ACCOUNT_TABLES.contains(&table) || PROGRAM_TABLES.contains(&table);
+    schema == "mysql" && decides && !all.without(reading).is_empty()
 }
 
 /// Requires all of these privileges on a table: error 1142 names the missing ones. A privilege granted on
@@ -210,21 +215,31 @@ pub fn sees_routine(session: &SessionState, routine: &Routine) -> bool {
             .meets(Privileges::OF_ROUTINE)
 }
 
+/// Requires a privilege on a column: error 1143.
+pub fn check_column(
+    session: &SessionState,
+    privilege: Privilege,
+    table: &TableName,
+    column: &str,
+) -> SqlResult<()> {
+    if session.access().on_column(table, column).has(privilege) {
+        return Ok(());
+    }
+    let (user, host) = session.denied_logins();
+    Err(SqlError::column_access_denied(privilege.name(), user, host, column, &table.table))
+}
+
 /// Requires SELECT on a table and on each of these columns, as `*` does: errors 1142, 1143.
 pub fn check_all_of<'c>(
     session: &SessionState,
     table: &TableName,
     columns: impl IntoIterator<Item = &'c str>,
 ) -> SqlResult<()> {
-    let access = session.access();
-    if access.on_table(&table.schema, &table.table).has(Privilege::Select) {
+    if session.access().on_table(&table.schema, &table.table).has(Privilege::Select) {
         return Ok(());
     }
     check_table(session, Privilege::Select, &table.schema, &table.table)?;
-    let missing = |column: &&str| !access.on_column(table, column).has(Privilege::Select);
-    let (user, host) = session.denied_logins();
-    let denied = |column| SqlError::column_access_denied("SELECT", user, host, column, &table.table);
-    columns.into_iter().find(missing).map_or(Ok(()), |column| Err(denied(column)))
+    columns.into_iter().try_for_each(|column| check_column(session, Privilege::Select, table, column))
 }
 
 /// Requires any privilege on a table as a whole: error 1142, which names the command.

@@ -31,9 +31,9 @@ mod needs;
 mod statement;
 
 pub use check::{
-    ACCOUNT_TABLES, check_all_of, check_global, check_grants, check_routine, check_schema, check_schemas,
-    check_table, check_view_shown, may_enter, may_execute, on_routine_of, sees_body, sees_routine,
-    sees_schema, sees_table,
+    ACCOUNT_TABLES, check_all_of, check_column, check_global, check_grants, check_routine, check_schema,
+    check_schemas, check_table, check_view_shown, may_enter, may_execute, on_routine_of, sees_body,
+    sees_routine, sees_schema, sees_table,
 };
 pub use cohort_catalog::roles_of;
 pub use held::Access;

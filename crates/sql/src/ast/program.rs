@@ -478,6 +478,11 @@ pub enum SignalItem {
 }
 
 impl SignalItem {
+    /// Returns whether the server sets the item, too.
+    pub fn is_of_server(self) -> bool {
+        matches!(self, SignalItem::MessageText | SignalItem::MysqlErrno | SignalItem::RowNumber)
+    }
+
     /// The items by their words.
     pub const ALL: [(&str, SignalItem); 13] = [
         ("CLASS_ORIGIN", SignalItem::ClassOrigin),

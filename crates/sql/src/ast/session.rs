@@ -1,6 +1,6 @@
 //! Transactions, SET, PREPARE, LOCK TABLES, XA, KILL.
 
-use super::{Account, Expr, ObjectName, Target, VariableScope};
+use super::{Account, Expr, ObjectName, SignalItem, Target, VariableScope};
 
 /// READ ONLY or READ WRITE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,8 +142,8 @@ pub enum ConditionInfo {
     MessageText,
     /// Number of the statement's row that caused the condition, 0 if none did.
     RowNumber,
-    /// Names of a class, a table or a constraint, which only SIGNAL sets.
-    Named,
+    /// The name of a class, a table or a constraint, which only SIGNAL sets.
+    Named(&'static str),
 }
 
 impl StatementInfo {
@@ -165,10 +165,10 @@ impl ConditionInfo {
             "RETURNED_SQLSTATE" => Some(ConditionInfo::Sqlstate),
             "MESSAGE_TEXT" => Some(ConditionInfo::MessageText),
             "ROW_NUMBER" => Some(ConditionInfo::RowNumber),
-            "CLASS_ORIGIN" | "SUBCLASS_ORIGIN" | "CONSTRAINT_CATALOG" | "CONSTRAINT_SCHEMA"
-            | "CONSTRAINT_NAME" | "CATALOG_NAME" | "SCHEMA_NAME" | "TABLE_NAME" | "COLUMN_NAME"
-            | "CURSOR_NAME" => Some(ConditionInfo::Named),
-            _ => None,
+            _ => {
+                let names = SignalItem::ALL.into_iter().filter(|(_, item)| !item.is_of_server());
+                names.map(|(name, _)| name).find(|name| *name == word).map(ConditionInfo::Named)
+            }
         }
     }
 }

@@ -179,14 +179,16 @@ impl Parser<'_> {
     pub(in super::super) fn assigned_variable(&mut self) -> SqlResult<Variable> {
         let name = self.name()?;
         let field = if self.eat(Kind::Dot) { Some(self.name_after_dot()?) } else { None };
+        let trigger = self.locals.as_ref().and_then(|locals| locals.trigger);
+        if trigger.is_some() && field.is_some() && name.eq_ignore_ascii_case("OLD") {
+            return Err(SqlError::trigger_cannot_change_row("OLD", ""));
+        }
         let found = match (&self.locals, &field) {
             (None, _) => None,
             (Some(locals), None) => locals.variable(None, &name)?,
             (Some(locals), Some(field)) => locals.variable(Some(&name), field)?,
         };
-        let trigger = self.locals.as_ref().and_then(|locals| locals.trigger);
         match (found, trigger) {
-            (Some(Variable::Old(_)), _) => Err(SqlError::trigger_cannot_change_row("OLD", "")),
             (Some(Variable::New(_)), Some((TriggerTiming::After, _))) => {
                 Err(SqlError::trigger_cannot_change_row("NEW", "after "))
             }

@@ -148,7 +148,8 @@ impl Parser<'_> {
             let from = self.at;
             let of = match self.is("ROW") {
                 true => return Err(self.error()),
-                false => self.variable_type()?,
+                // A function returns no type of a column.
+                false => VariableType::Declared(self.collated_type()?),
             };
             returns = Some((of, self.source_text(from)));
         }
