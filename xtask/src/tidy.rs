@@ -20,7 +20,7 @@ const WIDTH_MAX: usize = 110;
 const LINES: &[&[&str]] = &[
     &["base", "interleave"],
     &["vfs", "types", "config", "backup_format"],
-    &["log", "locks", "protocol", "tls"],
+    &["log", "locks", "protocol", "tls", "observe"],
     &["binlog", "engine"],
     &["engine_rocks", "engine_btree", "commit"],
     &["sql", "catalog", "expr"],

@@ -13,6 +13,7 @@ use crate::catalogue::Catalogue;
 use crate::failure::{EXIT_CODES, Failure, Result};
 use crate::lock;
 use crate::progress::Progress;
+use crate::prove::prove;
 use crate::prune::{Keep, prune};
 use crate::repository::Repository;
 use crate::restore::restore;
@@ -104,6 +105,13 @@ enum Command {
         /// Remove damaged objects, so that the next take stores their contents again
         #[arg(long)]
         remove_damaged: bool,
+        /// Restore the backup, the newest if none is named, into this new or empty directory, start a
+        /// server in it, check every table, and remove the directory
+        #[arg(long, value_name = "DIRECTORY", conflicts_with = "remove_damaged")]
+        restore: Option<PathBuf>,
+        /// The server's program
+        #[arg(long, value_name = "FILE", default_value = "cohortd", requires = "restore")]
+        cohortd: PathBuf,
     },
     /// Restore a backup into a new or empty directory, in which a server can start
     Restore {
@@ -235,7 +243,28 @@ fn run(arguments: Arguments) -> Result<u8> {
             });
             return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, Failure::code));
         }
-        Command::Verify { place, backup, remove_damaged } => {
+        Command::Verify { place, backup, restore: Some(directory), cohortd, .. } => {
+            let backup = backup.as_deref().unwrap_or("latest");
+            let proven = prove(&place.open()?, backup, directory, cohortd, &progress("restoring"))?;
+            let value = json!({
+                "backup": proven.backup,
+                "tables": proven.tables,
+                "rows": proven.rows,
+                "findings": proven.findings,
+            });
+            show(value, &|| {
+                format!(
+                    "{}backup {}: a server started with it; {} tables with {} rows were checked, {} are damaged",
+                    proven.findings.iter().map(|finding| format!("{finding}\n")).collect::<String>(),
+                    proven.backup,
+                    proven.tables,
+                    proven.rows,
+                    proven.findings.len()
+                )
+            });
+            return Ok(if proven.findings.is_empty() { 0 } else { Failure::Damaged(String::new()).code() });
+        }
+        Command::Verify { place, backup, remove_damaged, .. } => {
             return verified(place, backup.as_deref(), *remove_damaged, &progress("verifying"), &show);
         }
         Command::Restore { place, to, backup } => {

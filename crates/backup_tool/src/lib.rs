@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cli` | the command line: its help, man page, completions and results |
 //! | `take`, `restore`, `verify`, `prune` | the commands |
+//! | `prove` | `verify --restore`: a server in a scratch directory checks the tables |
 //! | `repository`, `catalogue`, `lock` | what a repository contains |
 //! | `object`, `key` | one object: compression, encryption, checksum |
 //! | `store` | the wall in front of `object_store` and its async runtime |
@@ -24,6 +25,7 @@ pub mod lock;
 mod moment;
 pub mod object;
 pub mod progress;
+pub mod prove;
 pub mod prune;
 pub mod repository;
 pub mod restore;

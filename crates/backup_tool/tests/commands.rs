@@ -152,10 +152,14 @@ fn each_refusal_has_its_exit_code_and_changes_nothing() {
     let chunks = folder.path("r/chunks");
     let chunk = walk(&chunks).into_iter().max_by_key(|path| fs::metadata(path).expect("a file").len());
     fs::write(chunk.expect("a chunk"), "short").expect("written");
-    folder.fails("verify r --key-file key", 3, "");
-    folder.fails("restore r --key-file key --to new --backup latest", 3, "is unusable");
+    let output = folder.run("--json verify r --key-file key");
+    assert_eq!(output.status.code(), Some(3));
+    let verified: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let damaged = verified["findings"][0]["backups"][0].as_str().expect("a name");
+    let restore = format!("restore r --key-file key --to new --backup {damaged}");
+    folder.fails(&restore, 3, "is unusable");
     assert!(!folder.path("new/cohort-backup.json").exists());
-    folder.fails("restore r --key-file key --to new --backup latest", 4, "is not empty");
+    folder.fails(&restore, 4, "is not empty");
 }
 
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {

@@ -43,10 +43,12 @@ impl S3 {
         server
     }
 
-    /// Sends a request that moto accepts without a signature, and returns the reply.
+    /// Sends a request, whose signature moto does not check, and returns the reply.
     fn request(&self, request: &str) -> String {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).expect("connected");
-        let text = format!("{request} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n");
+        const KEY: &str = "AWS4-HMAC-SHA256 Credential=key/20261128/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
+        let headers = format!("Host: 127.0.0.1\r\nAuthorization: {KEY}\r\nContent-Length: 0");
+        let text = format!("{request} HTTP/1.0\r\n{headers}\r\n\r\n");
         socket.write_all(text.as_bytes()).expect("sent");
         let mut reply = String::new();
         socket.read_to_string(&mut reply).expect("a reply");
@@ -92,9 +94,10 @@ fn a_backup_goes_round_through_s3() {
     // A chunk that another client has removed.
     let listed = server.request("GET /backups?list-type=2&prefix=some/where/chunks/");
     let name = listed.split("<Key>").nth(1).and_then(|rest| rest.split('<').next()).expect("a chunk");
-    server.request(&format!("DELETE /backups/{name}"));
+    let deleted = server.request(&format!("DELETE /backups/{name}"));
+    assert!(deleted.starts_with("HTTP/1.1 204"), "{deleted}");
     let (code, verified) = run(&format!("verify {place}"));
-    assert_eq!(code, 3);
+    assert_eq!(code, 3, "{name}: {verified}");
     assert!(name.ends_with(verified["findings"][0]["object"].as_str().expect("a name")), "{verified}");
     fs::remove_dir_all(folder.path().join("new")).expect("removed");
     assert_eq!(run(&format!("restore {place} --to new")).0, 3);

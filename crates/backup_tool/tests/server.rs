@@ -113,7 +113,7 @@ fn a_running_server_is_backed_up_and_restored() {
     let server = Server::start(&datadir);
     server.execute("CREATE DATABASE shop");
     server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
-    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM seq_1_to_20000");
+    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
     server.execute("CREATE USER keeper@localhost IDENTIFIED BY 'a # secret'");
     server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
     let options = format!(
@@ -152,8 +152,24 @@ fn a_running_server_is_backed_up_and_restored() {
     assert_eq!(last["backup"]["manifest"]["gtid_current_pos"], Value::from(expected.1.clone()));
     assert!(second["reused_bytes"].as_u64() > Some(0), "{second}");
     run("verify r --key-file key").expect("whole");
+    let proof = format!("verify r --key-file key --restore proof --cohortd {}", cohortd().display());
+    let proven = run(&proof).expect("proven");
+    assert_eq!(proven["backup"], last["backup"]["name"]);
+    assert_eq!((&proven["tables"], &proven["findings"]), (&Value::from(1), &Value::Array(vec![])));
+    assert_eq!(proven["rows"].to_string(), server.values("SELECT COUNT(*) FROM shop.orders"));
+    assert!(!folder.path().join("proof").exists() && !folder.path().join("proof.sql").exists());
     server.execute("DROP DATABASE shop");
     drop(server);
+
+    // An interrupted restore leaves the mark of an unfinished backup, and no server starts.
+    run("restore r --key-file key --to half").expect("restored");
+    let half = folder.path().join("half");
+    std::fs::rename(half.join("cohort-backup.json"), half.join("cohort-backup.unfinished")).expect("renamed");
+    let mut refused = Command::new(cohortd());
+    refused.args(["--no-defaults", "--skip-networking"]).arg(format!("--datadir={}", half.display()));
+    let refused =
+        refused.arg(format!("--socket={}/t", folder.path().display())).output().expect("the server runs");
+    assert_eq!(refused.status.code(), Some(1), "{}", String::from_utf8_lossy(&refused.stderr));
 
     for (taken, is_last) in [(&first, false), (&second, false), (&last, true)] {
         let name = taken["backup"]["name"].as_str().expect("a name");

@@ -209,6 +209,16 @@ counters! {
     Uptime = "Uptime";
 }
 
+impl Counter {
+    /// Number of counters.
+    pub const COUNT: usize = NAMES.len();
+
+    /// Returns the name of the counter with a number.
+    pub fn named(number: usize) -> Option<&'static str> {
+        NAMES.get(number).copied()
+    }
+}
+
 /// A part of the server with counters of its own: the commit pipeline, the engines, the locks.
 pub trait StatusSource: Send + Sync {
     /// Appends pairs of name and value, as SHOW STATUS prints them.

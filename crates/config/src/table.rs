@@ -161,7 +161,7 @@ const FULLTEXT_DEFAULTS: &str =
     "words are indexed as by InnoDB's defaults: of 3 to 84 characters, without its stopwords";
 const NO_FULLTEXT: &str = "of MyISAM's full-text indexes; those here are InnoDB's, with its defaults";
 const NO_GALERA: &str = "there are no Galera clusters here";
-const NO_PERFORMANCE_SCHEMA: &str = "there is no performance schema";
+const NO_PERFORMANCE_SCHEMA: &str = "the performance schema has no tables of fixed size";
 const NO_PLUGINS: &str = "there are no plugins";
 const NO_TRACE: &str = "there is no trace";
 const NO_VERSIONING: &str = "there are no system-versioned tables";
@@ -183,6 +183,10 @@ with_inert_settings! { settings! {
         .doc("Row locks are released when a transaction is ordered, before the disk flush. No one ever reads what a crash can take back.");
     SessionsMemoryMax = Setting::global("sessions_memory_max", num(0, 0, u64::MAX)).acts(Global)
         .doc("Memory that the statements, prepared statements, transactions and user variables of all sessions and the plans that they share may keep; a statement that wants more fails with error 1041. 0: half of what the machine or the control group has.").unit("bytes");
+    StatementsMemoryMax = Setting::global("statements_memory_max", num(16 << 20, 0, 1 << 32)).read_only()
+        .doc("Memory for the statistics of statements by digest (information_schema.COHORT_STATEMENTS). When it is full, the statements that are used least become one row. 0: statements are counted by kind only.").unit("bytes");
+    StatementSamples = Setting::global("statement_samples", flag(true)).acts(Statement)
+        .doc("Keep an example of each statement for information_schema.COHORT_STATEMENTS, with secrets masked.");
     LogLayout = Setting::global("log_layout", word(0, &["shared", "separate"])).read_only()
         .doc("shared: one log for the binary log and all engines, one flush for a group of commits. separate: a log for each engine, and the binary log decides: two flushes, on two devices if wanted. Fixed when the data directory is made; cohortd --convert-log-layout changes it.");
     BinlogGroupCommitSyncEngine = Setting::global("binlog_group_commit_sync_engine", flag(true)).acts(Global).admin(Privilege::BinlogAdmin)
@@ -359,7 +363,7 @@ with_inert_settings! { settings! {
     InTransaction = Setting::session("in_transaction", num(0, 0, 1)).read_only().computed().doc("Whether the session is in a transaction.");
     TransactionAllocBlockSize = Setting::both("transaction_alloc_block_size", num(8192, 1024, 128 << 20)).no_effect(BUFFERS).doc("Memory unit of a transaction.").unit("bytes");
     TransactionPreallocSize = Setting::both("transaction_prealloc_size", num(4096, 1024, 128 << 20)).no_effect(BUFFERS).doc("Memory of a transaction.").unit("bytes");
-    PerformanceSchema = Setting::inert("performance_schema", flag(false), "there is no performance schema").read_only().doc("Collect the performance schema.");
+    PerformanceSchema = Setting::global("performance_schema", flag(true)).read_only().doc("Statistics of statements by digest. OFF: statements are counted by kind only. MariaDB's default is OFF.");
 
     // --- SQL
     SqlMode = Setting::both("sql_mode", set(SQL_MODE_DEFAULT, SQL_MODES)).acts(Plan).doc("How strict and in which dialect statements are read.");
@@ -398,7 +402,7 @@ with_inert_settings! { settings! {
     MaxSpRecursionDepth = Setting::both("max_sp_recursion_depth", num(0, 0, 255)).acts(Statement).doc("Number of calls of a procedure inside its own calls.");
     MaxUserConnections = Setting::both("max_user_connections", num(0, 0, i32::MAX as u64)).acts(Statement).session_read_only().doc("Connections of one account; administrators have no limit. 0: no account has one.");
     MaxPreparedStmtCount = Setting::global("max_prepared_stmt_count", num(16_382, 0, U32)).acts(Statement).doc("Prepared statements of all sessions.");
-    MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().no_effect("digests are hashes").doc("Longest digest.").unit("bytes");
+    MaxDigestLength = Setting::global("max_digest_length", num(1024, 0, 1 << 20)).read_only().doc("Normalised texts of statements are cut when their tokens have this many bytes: two for a token, four and its length for an identifier.").unit("bytes");
     ExplicitDefaultsForTimestamp = Setting::both("explicit_defaults_for_timestamp", flag(true)).doc("TIMESTAMP columns are like others; off gives them MariaDB's old implicit defaults.").no_effect("as with ON");
     TimeZone = Setting::both("time_zone", text("SYSTEM")).acts(Plan).no_option().doc("Time zone of the session. The option is --default-time-zone.");
     SystemTimeZone = Setting::fact("system_time_zone", text("UTC")).doc("Time zone of the machine.");

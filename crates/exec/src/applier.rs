@@ -53,7 +53,7 @@ use crate::session::Session;
 use cohort_dml::apply_rows;
 pub use cohort_dml::{ApplyRules, Conversions};
 use cohort_plan::ParamSource;
-use cohort_session::{Command, ConnectionInfo, Database, Job, Origin, Process, ProcessIdentity};
+use cohort_session::{Command, ConnectionInfo, Database, EventKind, Job, Origin, Process, ProcessIdentity};
 use cohort_table::{SourceTemporaryTables, SourceThread};
 pub use cohort_trx::AllowsOutcome;
 use cohort_trx::{BeginOptions, DetachedTrx, Isolation, OnceEnd};
@@ -280,13 +280,19 @@ impl Applier {
         self.set_clock(timestamp, 0);
         self.session.look_at_clock();
         self.session.begin_command();
+        self.session.begin_frame();
+        self.session.set_kind(EventKind::ROWS);
         let kept = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::RELAXED_UNIQUE_CHECKS;
         self.session.trx.settings.binlog.rows_flags = rows.flags & kept;
         let job = Job { text: annotation, ..NO_JOB };
-        self.session.with_context(&job, |ctx| {
+        let outcome = self.session.with_context(&job, |ctx| {
             ctx.annotate();
             apply_rows(ctx, map, rows, rules).map_err(corrupt)
-        })
+        });
+        self.session.work.error = outcome.as_ref().err().map_or(0, SqlError::number);
+        self.session.end_frame(b"");
+        self.session.settle();
+        outcome
     }
 
     /// Runs a statement of a transaction. Returns the statement's error. `replaces`: CREATE TABLE replaces an
@@ -338,7 +344,11 @@ impl Applier {
     fn run(&mut self, sql: &[u8], replaces: bool) -> SqlResult<()> {
         let mut outcome = Outcome::default();
         self.session.look_at_clock();
+        self.session.begin_frame();
         self.session.run_text(sql, false, &mut outcome);
+        self.session.end_frame(sql);
+        // No reply is held.
+        self.session.settle();
         match outcome.error {
             None => Ok(()),
             Some(error) if error.code == ErrorCode::TableExists => self.replace(sql, error, replaces),

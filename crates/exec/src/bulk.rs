@@ -5,9 +5,9 @@
 //! from the packet one by one, so that memory holds the packet and one row. All rows of RETURNING form one
 //! result.
 
+use cohort_config::Counter;
 use cohort_protocol::{ColumnMeta, OkInfo, Parameter, ResultHead, ResultSink, StatusFlags};
-use cohort_session::Command;
-use cohort_session::{Exception, traits_of};
+use cohort_session::{Command, EventKind, Exception, traits_of};
 use cohort_sql::ast::{InsertSource, Statement};
 use cohort_trx::BeginOptions;
 use cohort_types::{SqlError, SqlResult, Value};
@@ -54,12 +54,15 @@ impl Session {
         rows: &mut dyn Iterator<Item = SqlResult<Vec<Parameter>>>,
         sink: &mut dyn ResultSink,
     ) {
-        let (text, bulk) = match self.bulk_of(id) {
+        let kind = EventKind::of(Counter::ComStmtExecute);
+        let (text, statement, bulk) = match self.bulk_of(id) {
             Ok(found) => found,
-            Err(error) => return self.fail(&error, sink),
+            Err(error) => return self.count_failed(kind, |session| session.fail(&error, sink)),
         };
         self.begin_process(Command::Execute, &text);
         let watch = self.watch("Bulk_execute", &text);
+        self.set_kind(kind);
+        self.identify(statement);
         let rows_each = match bulk {
             Bulk::AllOrNothing { rows } => rows,
             Bulk::OneByOne => 0,

@@ -3,8 +3,9 @@
 //! A cached plan may serve another statement if digest, catalog version and session settings are equal, the
 //! literals that the plan depends on (*pins*) have equal values, and the other literals have the same kinds.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::frame::KnownStatement;
 use cohort_catalog::{Catalog, Table, View};
 use cohort_config::Counter;
 use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, Returning, UpdatePlan};
@@ -54,6 +55,8 @@ pub struct CachedPlan {
     /// Stored functions that the plan calls.
     pub(crate) routines: Vec<RoutineNeed>,
     pub(crate) reusable: bool,
+    /// The statement, for statistics; set when the plan is cached by its text.
+    pub(crate) statement: OnceLock<Arc<KnownStatement>>,
 }
 
 /// Properties of a parameter's value that the plan depends on.
@@ -145,7 +148,8 @@ impl CachedPlan {
         let pins = self.pins.iter().map(|(_, value)| value.memory_bytes());
         let views = self.views.iter().map(|view| view.text.len()).sum::<usize>() * VIEW_BYTES_OF_A_BYTE;
         let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
-        (PLAN_BYTES + syntax + views + parts.sum::<usize>()) as u64
+        let statement = self.statement.get().map_or(0, |statement| statement.memory_bytes());
+        (PLAN_BYTES + syntax + views + statement + parts.sum::<usize>()) as u64
     }
 
     /// Returns the names and types of a query's columns.
@@ -309,7 +313,18 @@ fn planned(
     let warnings = session.statement.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
     let (sequences, routines) = (names.take_sequences(), names.take_routines());
-    Ok(CachedPlan { plan, pins, kinds, warnings, needs, views, sequences, routines, reusable })
+    Ok(CachedPlan {
+        plan,
+        pins,
+        kinds,
+        warnings,
+        needs,
+        views,
+        sequences,
+        routines,
+        reusable,
+        statement: OnceLock::new(),
+    })
 }
 
 /// Returns true if the target is a view: views are changed by the plan for joins.

@@ -43,7 +43,7 @@ use cohort_protocol::{ColumnMeta, NullSink, OkInfo, ResultHead, ResultSink, Stat
 use cohort_query::{Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, run_query};
 use cohort_row::chain_too_long;
 use cohort_session::{
-    Changed, Conditions, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits,
+    Changed, Conditions, EventKind, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits,
     TransactionState, access, traits_of,
 };
 use cohort_sql::ast::{self, Statement};
@@ -54,6 +54,7 @@ use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoredColumns, Value, 
 
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, counter_of_plan, make_plan};
+use crate::frame::kind_of_counters;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::{Session, status_of};
@@ -134,6 +135,9 @@ impl Session {
                 && cached.fits(literals)
             {
                 self.diagnostics.begin();
+                if let Some(statement) = cached.statement.get() {
+                    self.identify(Arc::clone(statement));
+                }
                 let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
                 if self.run_cached(&cached, &job, sink)? {
                     return Ok(());
@@ -148,6 +152,7 @@ impl Session {
         if parsed.params > 0 {
             return Err(cohort_session::syntax_error("?"));
         }
+        self.identify_text(text, key.is_none());
         let key = key.filter(|_| parsed.cacheable);
         let job = Job { text, param_at: &[], params: literals, source: ParamSource::Literals, more };
         self.limit_examined(parsed.rows_examined.as_ref(), &[]);
@@ -209,6 +214,7 @@ impl Session {
     ) -> SqlResult<()> {
         check_stack()?;
         let traits = traits_of(statement);
+        self.set_kind(kind_of_counters(counted_traits(statement, traits).counters));
         self.begin_diagnostics(statement, traits);
         cohort_ddl::check_as_parser(&self.state, statement)?;
         self.state.check_account_limits(traits)?;
@@ -265,11 +271,10 @@ impl Session {
 
     /// Counts a statement under its names in SHOW STATUS.
     fn count(&self, statement: &Statement, traits: &StatementTraits) {
-        let counted = match statement {
-            Statement::Explain { statement, .. } => traits_of(statement),
-            _ => traits,
-        };
-        counted.counters.iter().for_each(|counter| self.state.db.status.count(*counter));
+        counted_traits(statement, traits)
+            .counters
+            .iter()
+            .for_each(|counter| self.state.db.status.count(*counter));
     }
 
     /// Plans and runs a query or data change. A reusable plan is added to the cache.
@@ -286,6 +291,10 @@ impl Session {
             };
             // Plans that may refer to this session's temporary tables are not cached.
             if let (Some(key), true) = (key, plan.reusable && self.state.temporary.is_empty()) {
+                if let Some(statement) = self.known_statement() {
+                    // A new plan has no statement yet.
+                    let _ = plan.statement.set(Arc::clone(statement));
+                }
                 let syntax = cohort_sql::syntax_bytes(job.text, self.state.settings.parse.mode);
                 self.caches.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
             }
@@ -305,6 +314,7 @@ impl Session {
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64)>> {
         check_stack()?;
         let traits = traits_of(statement);
+        self.set_kind(kind_of_counters(traits.counters));
         self.begin_diagnostics(statement, traits);
         self.count(statement, traits);
         for _ in 0..PLAN_ATTEMPTS {
@@ -353,13 +363,19 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<bool> {
-        self.state.db.status.count(counter_of_plan(&plan.plan));
+        let counter = counter_of_plan(&plan.plan);
+        self.set_kind(EventKind::of(counter));
+        self.state.db.status.count(counter);
         let executed = self.in_statement(job, sink, |ctx, sink| match check_needs(ctx, plan) {
             Ok(()) => run_plan(ctx, plan, sink),
             // The error depends on the statement's text, so the statement is planned again.
             Err(_) => Ok(Executed::Stale),
         })?;
-        Ok(self.report(executed, plan, job, sink))
+        let is_current = self.report(executed, plan, job, sink);
+        if is_current {
+            self.note_cached();
+        }
+        Ok(is_current)
     }
 
     /// Calls `run` as one statement of the transaction.
@@ -517,6 +533,7 @@ impl Session {
                     self.work.generated_id.get_or_insert(id);
                 }
                 if let Some(rows) = outcome.returned {
+                    self.work.rows_affected = outcome.affected;
                     self.send_rows(job.more, plan.columns(), &rows, sink);
                     return true;
                 }
@@ -528,7 +545,6 @@ impl Session {
                 }
                 let affected = if self.state.info.found_rows { outcome.found } else { outcome.affected };
                 env.row_count = affected as i64;
-                self.work.rows_affected = affected;
                 self.send_ok(job.more, affected, outcome.insert_id, &outcome.info, sink);
             }
         }
@@ -542,7 +558,7 @@ impl Session {
 
     /// Sends an OK packet.
     pub(crate) fn send_ok(
-        &self,
+        &mut self,
         more: bool,
         affected: u64,
         insert_id: u64,
@@ -552,6 +568,7 @@ impl Session {
         if self.state.transactions.is_on() {
             self.settle_transaction();
         }
+        self.work.rows_affected = affected;
         self.state.send_changes(sink);
         sink.ok(&OkInfo {
             affected_rows: affected,
@@ -609,6 +626,7 @@ impl Session {
         for row in rows {
             sink.row(row);
         }
+        self.work.rows_sent += rows.len() as u64;
         (self.state.settings.env.found_rows, self.state.settings.env.row_count) = (rows.len() as u64, -1);
         self.finish_rows(head.status, warnings, sink);
     }
@@ -624,6 +642,14 @@ impl Session {
         let outcome = make_plan(&catalog, &self.state, params, source, statement);
         self.state.statement.planning_warnings.borrow_mut().clear();
         outcome
+    }
+}
+
+/// Returns the traits of the statement that counts: EXPLAIN counts as the explained statement.
+fn counted_traits<'t>(statement: &'t Statement, traits: &'t StatementTraits) -> &'t StatementTraits {
+    match statement {
+        Statement::Explain { statement, .. } => traits_of(statement),
+        _ => traits,
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `prepared`, `prepared_statements` | prepared statements of a session: execution; their list |
 //! | `prepared_texts` | the parts of them that sessions share |
 //! | `session_log`, `work` | statements in the general, slow and audit logs; their results |
+//! | `frame`, `statement_frames` | frames of statements, which measure them for the statistics |
 //! | `outfile` | SELECT ... INTO OUTFILE |
 //! | `analyze` | ANALYZE of a statement |
 //! | `applier` | [`Applier`]: a session that applies a source's events |
@@ -35,6 +36,7 @@ mod explain;
 mod explain_access;
 mod explain_json;
 mod field_list;
+mod frame;
 mod get_diagnostics;
 mod handler;
 mod inner_query;
@@ -54,6 +56,7 @@ mod session_log;
 mod shared_caches;
 mod slow_plan;
 mod statement;
+mod statement_frames;
 mod statement_names;
 mod text_logging;
 mod unfilled;

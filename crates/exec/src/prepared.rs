@@ -12,7 +12,9 @@ use cohort_config::{Counter, HeldGauge, VarId};
 use cohort_expr::SessionHooks;
 use cohort_plan::{ParamSource, calls_back};
 use cohort_protocol::{ColumnMeta, Parameter, ResultSink, TypeCode};
-use cohort_session::{AtPrepare, Changed, Command, Exception, Job, StatementKind, kind_of, traits_of};
+use cohort_session::{
+    AtPrepare, Changed, Command, EventKind, Exception, Job, StatementKind, kind_of, traits_of,
+};
 use cohort_sql::ast::{self, PrepareSource, Statement};
 use cohort_types::{Collation, SqlError, SqlResult, Value};
 
@@ -20,6 +22,7 @@ use crate::account_tables;
 use crate::bulk::Bulk;
 use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
+use crate::frame::KnownStatement;
 use crate::prepared_statements::{Handle, Prepared};
 use crate::prepared_texts::{Parsed, PreparedText};
 use crate::program::running::OutParameters;
@@ -47,6 +50,8 @@ impl Session {
         };
         let sql = decoded.as_deref().unwrap_or(sql);
         self.begin_process(Command::Prepare, sql);
+        self.begin_frame();
+        self.set_kind(EventKind::of(Counter::ComStmtPrepare));
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general("Prepare", sql);
         }
@@ -54,13 +59,16 @@ impl Session {
         self.diagnostics.begin();
         // Column metadata may describe variables, which may derive from rows that are not durable yet (I5).
         self.trx.mark_observed();
-        let outcome = self.prepare_text(sql);
-        self.look_at_clock();
+        let outcome = self.prepare_text(sql, false);
+        if let Err(error) = &outcome {
+            self.diagnostics.set_error(error);
+            self.work.error = error.number();
+        }
+        self.end_frame(sql);
         self.end_process();
         let (prepared, columns) = match outcome {
             Ok(made) => made,
             Err(error) => {
-                self.diagnostics.set_error(&error);
                 if self.state.audit_begins() {
                     self.state.audit_ended(sql, error.number());
                 }
@@ -74,7 +82,8 @@ impl Session {
         Ok(PrepareInfo { id, params, columns, warnings: self.diagnostics.count_for_client() })
     }
 
-    fn prepare_text(&mut self, sql: &[u8]) -> SqlResult<(Prepared, Vec<ColumnMeta>)> {
+    /// Prepares a statement. `is_nested`: it will run inside of EXECUTE.
+    fn prepare_text(&mut self, sql: &[u8], is_nested: bool) -> SqlResult<(Prepared, Vec<ColumnMeta>)> {
         // Text after the statement is neither part of it nor shown in errors.
         let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
         let sql = &sql[..sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1)];
@@ -102,8 +111,9 @@ impl Session {
         }
         let columns_sent = columns.len();
         let schema = self.state.current_schema.clone();
-        let prepared =
-            Prepared { of, variant: None, columns_sent, plan: None, schema, _counted: Some(counted) };
+        let statement = KnownStatement::new(schema.clone(), &of.parsed.digest, is_nested);
+        let _counted = Some(counted);
+        let prepared = Prepared { of, variant: None, columns_sent, plan: None, schema, statement, _counted };
         Ok((prepared, columns))
     }
 
@@ -168,7 +178,14 @@ impl Session {
                 texts.add(
                     text,
                     options,
-                    Parsed { statement, params, param_at, rows_examined, memory_bytes },
+                    Parsed {
+                        statement,
+                        params,
+                        param_at,
+                        rows_examined,
+                        memory_bytes,
+                        digest: self.digest_of(text),
+                    },
                 )?
             }
         };
@@ -210,15 +227,18 @@ impl Session {
 
     /// Runs COM_STMT_EXECUTE.
     pub fn execute(&mut self, id: u32, params: &[Value], sink: &mut dyn ResultSink) {
+        let kind = EventKind::of(Counter::ComStmtExecute);
         let Some(prepared) = self.prepared.by_id.get(&id) else {
-            self.fail(&SqlError::unknown_statement(&id.to_string(), "EXECUTE"), sink);
-            return;
+            let error = SqlError::unknown_statement(&id.to_string(), "EXECUTE");
+            return self.count_failed(kind, |session| session.fail(&error, sink));
         };
-        let of = Arc::clone(&prepared.of);
+        let (of, statement) = (Arc::clone(&prepared.of), Arc::clone(&prepared.statement));
         let (text, param_at) = (&*of.text, &*of.parsed.param_at);
         self.state.statement.columns_sent.set(Some(prepared.columns_sent));
         self.begin_process(Command::Execute, text);
         let watch = self.watch_execute(text, (param_at, params));
+        self.set_kind(kind);
+        self.identify(statement);
         self.begin_command();
         let outcome = keep_rows_of(&of.parsed.statement, sink)
             .and_then(|()| self.run_prepared(&Handle::Id(id), params, false, sink));
@@ -237,10 +257,11 @@ impl Session {
 
     /// Returns the text of a statement and its atomicity in bulk execution. Error 1295 if it does not support
     /// it.
-    pub(crate) fn bulk_of(&self, id: u32) -> SqlResult<(Arc<[u8]>, Bulk)> {
+    pub(crate) fn bulk_of(&self, id: u32) -> SqlResult<(Arc<[u8]>, Arc<KnownStatement>, Bulk)> {
         let unknown = || SqlError::unknown_statement(&id.to_string(), "mysqld_stmt_bulk_execute");
         let prepared = self.prepared.by_id.get(&id).ok_or_else(unknown)?;
-        Ok((prepared.of.text.clone(), Bulk::of(&prepared.of.parsed.statement)?))
+        let bulk = Bulk::of(&prepared.of.parsed.statement)?;
+        Ok((prepared.of.text.clone(), Arc::clone(&prepared.statement), bulk))
     }
 
     /// Runs a statement that [`Session::bulk_of`] has accepted.
@@ -263,11 +284,13 @@ impl Session {
     pub fn begin_fetch(&mut self, id: u32) {
         let text = self.prepared.by_id.get(&id).map(|prepared| prepared.of.text.clone());
         self.begin_process(Command::Fetch, text.as_deref().unwrap_or_default());
+        self.begin_frame();
+        self.set_kind(EventKind::of(Counter::ComStmtFetch));
     }
 
     /// Ends COM_STMT_FETCH, successful or not.
     pub fn end_fetch(&mut self) {
-        self.look_at_clock();
+        self.end_frame(b"");
         self.end_process();
     }
 
@@ -301,7 +324,7 @@ impl Session {
             PrepareSource::UserVariable(variable) => text_of(self.state.user_variable(variable)),
             PrepareSource::Expr(expr) => text_of(Some(self.eval_alone(expr, job)?)),
         };
-        let (prepared, _) = self.prepare_text(&text)?;
+        let (prepared, _) = self.prepare_text(&text, true)?;
         self.log_inner("Prepare", &text, (&[], &[]));
         self.prepared.insert(handle, prepared);
         self.state.note_change(Changed::Other);
@@ -392,7 +415,7 @@ impl Session {
     ) -> SqlResult<()> {
         let text = text_of(Some(self.eval_alone(source, job)?));
         let (params, unfilled) = self.using(using, job)?;
-        let (mut prepared, _) = self.prepare_text(&text)?;
+        let (mut prepared, _) = self.prepare_text(&text, true)?;
         if let Some(unfilled) = unfilled {
             prepared = prepared.variant(&unfilled)?;
         }
@@ -420,8 +443,13 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let outer = matches!(handle, Handle::Name(_)).then(|| self.begin_nested());
         let outcome = self.run_prepared_there(handle, params, more, sink);
         self.state.statement.examined.begin(None);
+        if let Some(outer) = outer {
+            let statement = Arc::clone(&self.prepared.get(handle).statement);
+            self.end_nested(outer, statement, outcome.as_ref().err().map(SqlError::number));
+        }
         outcome
     }
 

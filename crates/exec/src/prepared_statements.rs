@@ -7,6 +7,7 @@ use cohort_sql::ast::Statement;
 use cohort_types::SqlResult;
 use hashbrown::HashMap;
 
+use crate::frame::KnownStatement;
 use crate::prepared_texts::{KeptPlan, PreparedText};
 use crate::unfilled::Unfilled;
 
@@ -30,6 +31,8 @@ pub struct Prepared {
     pub plan: Option<KeptPlan>,
     /// Current database at PREPARE; the statement always runs in it.
     pub schema: Option<Arc<str>>,
+    /// The statement, for statistics.
+    pub statement: Arc<KnownStatement>,
     /// Its share of max_prepared_stmt_count.
     pub _counted: Option<HeldGauge>,
 }
@@ -43,6 +46,7 @@ impl Prepared {
             columns_sent: self.columns_sent,
             plan: None,
             schema: self.schema.clone(),
+            statement: Arc::clone(&self.statement),
             _counted: None,
         })
     }

@@ -16,8 +16,8 @@
 use std::sync::{Arc, Weak};
 
 use cohort_base::{Budget, OverBudget, Reservation};
-use cohort_sql::ParseOptions;
 use cohort_sql::ast::{Expr, Statement};
+use cohort_sql::{ParseOptions, StatementDigest};
 use cohort_types::Value;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
@@ -58,6 +58,8 @@ pub(crate) struct Parsed {
     pub param_at: Box<[u32]>,
     /// LIMIT ROWS EXAMINED.
     pub rows_examined: Option<Expr>,
+    /// Normalised text.
+    pub digest: StatementDigest,
     /// Defined by [`cohort_sql::Parsed::memory_bytes`].
     pub memory_bytes: usize,
 }
@@ -113,7 +115,7 @@ impl PreparedTexts {
         parsed: Parsed,
     ) -> Result<Arc<PreparedText>, OverBudget> {
         let hash = self.hash(text, &options);
-        let bytes = (TEXT_BYTES + text.len() + parsed.memory_bytes) as u64;
+        let bytes = (TEXT_BYTES + text.len() + parsed.digest.text.len() + parsed.memory_bytes) as u64;
         let mut state = self.state.lock();
         if let Some(found) = state.get(hash, text, &options) {
             return Ok(found);

@@ -9,19 +9,20 @@ use cohort_config::{Counter, VarId};
 use cohort_locks::{KillLevel, Party};
 use cohort_protocol::{OkInfo, ResultSink, StatusFlags};
 use cohort_session::{
-    AccountLimits, Changed, Command, ConnectionEvent, ConnectionInfo, Database, Diagnostics, Origin, Process,
-    SessionState, check_client_charset,
+    AccountLimits, Changed, Command, ConnectionEvent, ConnectionInfo, Database, Diagnostics, EventKind,
+    Origin, Process, SessionState, check_client_charset,
 };
 use cohort_table::TemporaryTables;
 use cohort_trx::SessionTrx;
 use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
+use crate::frame::{Frame, Pending, RememberedTexts};
 use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
 use crate::program::running::RunningPrograms;
 use crate::shared_caches::SharedCaches;
-use crate::work::{PlanNotes, Work};
+use crate::work::{PlanNotes, SlowEntry, Work};
 
 /// A connection's session. Dropping it rolls back the open transaction.
 pub struct Session {
@@ -37,6 +38,14 @@ pub struct Session {
     pub(crate) programs: RunningPrograms,
     /// Literals of the running statement; reused to save allocations.
     pub(crate) literals: Vec<Value>,
+    /// Measurements of the running statement.
+    pub(crate) frame: Frame,
+    /// Statements whose replies are held.
+    pub(crate) pending: Vec<Pending>,
+    /// Entries of the slow log, with their durations, that are not written yet.
+    pub(crate) slow_entries: Vec<(SlowEntry, u64)>,
+    /// Digests of texts that were parsed.
+    pub(crate) remembered: RememberedTexts,
     /// Results of the running statement so far, for the logs.
     pub(crate) work: Work,
     /// Text that EXECUTE has run; the audit log shows it instead of the EXECUTE statement.
@@ -96,6 +105,10 @@ impl Session {
             handlers: HashMap::new(),
             programs: RunningPrograms::default(),
             literals: Vec::new(),
+            frame: Frame::default(),
+            pending: Vec::new(),
+            slow_entries: Vec::new(),
+            remembered: RememberedTexts::default(),
             work: Work::default(),
             executed_text: None,
             plan_notes: PlanNotes::default(),
@@ -194,7 +207,9 @@ impl Session {
         let (mut sent, mut reading) = (sql, self.reading());
         let mut decoded = match self.state.decoded(sent) {
             Ok(decoded) => decoded,
-            Err(error) => return self.fail(&error, sink),
+            Err(error) => {
+                return self.count_failed(EventKind::UNPARSED, |session| session.fail(&error, sink));
+            }
         };
         let sql = &*decoded;
         // The process list shows the text without trailing semicolons and spaces.
@@ -212,7 +227,8 @@ impl Session {
             let more = cohort_sql::has_statement(after, self.state.settings.parse.mode);
             if more && !self.state.info.multi_statements {
                 let near = String::from_utf8_lossy(&after[..after.len().min(80)]).into_owned();
-                self.fail(&cohort_session::syntax_error(&near), sink);
+                let error = cohort_session::syntax_error(&near);
+                self.count_failed(EventKind::UNPARSED, |session| session.fail(&error, sink));
                 any = true;
                 break;
             }
@@ -235,7 +251,7 @@ impl Session {
                 decoded = match self.state.decoded(sent) {
                     Ok(decoded) => decoded,
                     Err(error) => {
-                        self.fail(&error, sink);
+                        self.count_failed(EventKind::UNPARSED, |session| session.fail(&error, sink));
                         break;
                     }
                 };
@@ -245,13 +261,19 @@ impl Session {
         if !any && is_comment {
             sink.ok(&OkInfo { status: self.status(), ..OkInfo::default() });
         } else if !any {
-            self.fail(&SqlError::empty_query(), sink);
+            let kind = EventKind::of(Counter::ComEmptyQuery);
+            self.count_failed(kind, |session| session.fail(&SqlError::empty_query(), sink));
         }
         self.end_process();
     }
 
     /// Records the start of a command in the process list.
     pub(crate) fn begin_process(&mut self, command: Command, text: &[u8]) {
+        // The reply to the previous command has left.
+        self.settle();
+        if !self.slow_entries.is_empty() {
+            self.write_held_entries();
+        }
         self.look_at_clock();
         let query_id = self.state.db.processes.next_query_id();
         self.process.begin_statement(

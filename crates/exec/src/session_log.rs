@@ -7,8 +7,7 @@ use std::sync::Arc;
 use cohort_config::{Counter, VarId};
 use cohort_run::PlanProfile;
 use cohort_session::{
-    ConnectionEvent, LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, StatementLog, append_statement, short_time,
-    shown,
+    ConnectionEvent, LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, StatementLog, append_statement, shown,
 };
 use cohort_sql::message_without_secrets;
 use cohort_types::{Time, Value};
@@ -16,13 +15,12 @@ use cohort_types::{Time, Value};
 use crate::cached_plan::Planned;
 use crate::session::Session;
 use crate::slow_plan::{Verbosity, plan_lines};
-use crate::work::{PlanNotes, Work};
+use crate::work::{PlanNotes, SlowEntry, seconds};
 
 /// Measurements of a running statement, for the slow log.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch {
     began_us: u64,
-    rows_read: u64,
     /// True if SHOW PROFILES will list the statement.
     profiled: bool,
     /// True if the audit log will contain the statement.
@@ -32,7 +30,7 @@ pub(crate) struct Watch {
 impl Session {
     /// Begins the measurements of a statement at the last clock reading, and writes it to the general log.
     pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
-        self.work = Work::default();
+        self.begin_frame();
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general(command, text);
         }
@@ -42,7 +40,7 @@ impl Session {
             self.plan_notes = PlanNotes { began_us: self.clock_us, lines: String::new() };
         }
         let audited = self.state.audit_begins();
-        Watch { began_us: self.clock_us, rows_read: self.rows_read(), profiled, audited }
+        Watch { began_us: self.clock_us, profiled, audited }
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -56,8 +54,13 @@ impl Session {
     /// Returns true if a statement with this duration belongs in the slow log.
     fn is_slow(&self, took_us: u64) -> bool {
         let vars = &self.state.settings.vars;
-        took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6
-            || self.state.statement.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
+        took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6 || self.reads_unindexed()
+    }
+
+    /// Returns true if the running statement belongs in the slow log because it reads a whole table.
+    fn reads_unindexed(&self) -> bool {
+        let vars = &self.state.settings.vars;
+        self.state.statement.reads_whole_table.get() && vars.flag(VarId::LogQueriesNotUsingIndexes)
     }
 
     /// Formats the slow-log lines about a plan that has run within the statement, if it was slow.
@@ -75,23 +78,36 @@ impl Session {
         if watch.audited || self.state.audit_begins() {
             self.audit_statement(text, params);
         }
-        self.look_at_clock();
-        let took_us = self.clock_us.saturating_sub(watch.began_us);
+        let rows_read = self.frame.rows_read(&self.process);
+        let lock_us = self.frame.lock_wait_ns(&self.process) / 1000;
+        let (took_us, is_held) = self.end_frame(text);
         let notes = match self.state.statement.measure(None) {
             Some(_) => std::mem::take(&mut self.plan_notes).lines,
             None => String::new(),
         };
-        if !self.is_slow(took_us) {
+        if !is_held && !self.is_slow(took_us) {
             return;
         }
-        let db = &self.state.db;
-        db.status.count(Counter::SlowQueries);
-        if !self.has_slow_log() {
+        let entry = self.has_slow_log().then(|| {
+            let text = self.expanded(text, params);
+            self.slow_entry(&Slow { watch, lock_us, rows_read, text: &text, notes: &notes })
+        });
+        if is_held {
+            let is_slow = self.reads_unindexed();
+            self.hold_slow(is_slow, entry);
             return;
         }
-        let rows_read = self.rows_read().saturating_sub(watch.rows_read);
-        let text = self.expanded(text, params);
-        self.log_slow(&Slow { watch, took_us, rows_read, text: &text, notes: &notes });
+        self.state.db.status.count(Counter::SlowQueries);
+        if let Some(entry) = entry {
+            self.write_slow(entry, took_us);
+        }
+    }
+
+    /// Writes the entries of the slow log for statements whose replies were held.
+    pub fn write_held_entries(&mut self) {
+        for (entry, took_us) in std::mem::take(&mut self.slow_entries) {
+            self.write_slow(entry, took_us);
+        }
     }
 
     /// Writes the statement to the audit log. As in MariaDB, values of a prepared statement are in its text
@@ -140,65 +156,69 @@ impl Session {
         self.log_general(command, text.as_bytes());
     }
 
-    fn log_slow(&self, slow: &Slow<'_>) {
+    /// Writes an entry of the slow log.
+    fn write_slow(&self, entry: SlowEntry, took_us: u64) {
         let db = &self.state.db;
         let output = db.globals.uint(VarId::LogOutput);
         if output & LOG_NOWHERE != 0 {
             return;
         }
-        let text = shown(slow.text, self.state.settings.parse.mode);
         if output & LOG_TO_FILE != 0
             && let Some(files) = db.log_files.read().as_ref()
         {
-            files.append(StatementLog::Slow, self.slow_entry(slow, &text).as_bytes());
+            files.append(StatementLog::Slow, entry.lines(took_us).as_bytes());
         }
         if output & LOG_TO_TABLE != 0 {
-            let bytes = text.len();
-            let env = &self.state.settings.env;
-            let row = vec![
-                Value::Timestamp(slow.watch.began_us as i64),
-                Value::text(self.user_host()),
-                Value::Time(Time { micros: slow.took_us.min(Time::MAX.micros as u64) as i64 }),
-                Value::Time(Time { micros: 0 }),
-                Value::UInt(self.work.rows_sent),
-                Value::UInt(slow.rows_read),
-                Value::text(self.state.current_schema.as_deref().unwrap_or("")),
-                Value::Int(env.last_insert_id.min(i32::MAX as u64) as i64),
-                Value::Int(0),
-                Value::UInt(db.globals.uint(VarId::ServerId)),
-                Value::text(&*text),
-                Value::UInt(self.state.info.id.0),
-                Value::UInt(self.work.rows_affected),
-            ];
-            db.log_rows.push(StatementLog::Slow, row, bytes);
+            let mut row = entry.row;
+            row[QUERY_TIME] = Value::Time(Time { micros: took_us.min(Time::MAX.micros as u64) as i64 });
+            db.log_rows.push(StatementLog::Slow, row, entry.text_bytes);
         }
     }
 
-    fn slow_entry(&self, slow: &Slow<'_>, text: &str) -> String {
+    /// Returns the entry of the statement that has ended, without its duration.
+    fn slow_entry(&self, slow: &Slow<'_>) -> SlowEntry {
+        let (db, work) = (&self.state.db, &self.work);
+        let text = shown(slow.text, self.state.settings.parse.mode);
         let schema = self.state.current_schema.as_deref().unwrap_or("");
-        let seconds = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
-        let mut entry = String::new();
-        let _ = writeln!(entry, "# Time: {}", short_time(slow.watch.began_us + slow.took_us));
-        let _ = writeln!(entry, "# User@Host: {}", self.user_host());
-        let _ = writeln!(entry, "# Thread_id: {}  Schema: {schema}  QC_hit: No", self.state.info.id.0);
-        let _ = writeln!(
-            entry,
-            "# Query_time: {}  Lock_time: 0.000000  Rows_sent: {}  Rows_examined: {}",
-            seconds(slow.took_us),
-            self.work.rows_sent,
-            slow.rows_read
+        let head = format!(
+            "# User@Host: {}\n# Thread_id: {}  Schema: {schema}  QC_hit: No\n",
+            self.user_host(),
+            self.state.info.id.0
         );
-        let _ = writeln!(entry, "# Rows_affected: {}  Bytes_sent: 0", self.work.rows_affected);
-        entry.push_str(slow.notes);
+        let mut tail = String::new();
+        let _ = writeln!(
+            tail,
+            "  Lock_time: {}  Rows_sent: {}  Rows_examined: {}\n# Rows_affected: {}  Bytes_sent: 0",
+            seconds(slow.lock_us),
+            work.rows_sent,
+            slow.rows_read,
+            work.rows_affected
+        );
+        tail.push_str(slow.notes);
         if self.verbosity().logs_warnings() {
-            self.append_warnings(slow.text, &mut entry);
+            self.append_warnings(slow.text, &mut tail);
         }
         if !schema.is_empty() {
-            let _ = writeln!(entry, "use {};", cohort_sql::print::quoted_name(schema));
+            let _ = writeln!(tail, "use {};", cohort_sql::print::quoted_name(schema));
         }
-        let _ = writeln!(entry, "SET timestamp={};", slow.watch.began_us / 1_000_000);
-        let _ = writeln!(entry, "{text};");
-        entry
+        let _ = writeln!(tail, "SET timestamp={};\n{text};", slow.watch.began_us / 1_000_000);
+        let env = &self.state.settings.env;
+        let row = vec![
+            Value::Timestamp(slow.watch.began_us as i64),
+            Value::text(self.user_host()),
+            Value::Time(Time { micros: 0 }),
+            Value::Time(Time { micros: slow.lock_us.min(Time::MAX.micros as u64) as i64 }),
+            Value::UInt(work.rows_sent),
+            Value::UInt(slow.rows_read),
+            Value::text(schema),
+            Value::Int(env.last_insert_id.min(i32::MAX as u64) as i64),
+            Value::Int(0),
+            Value::UInt(db.globals.uint(VarId::ServerId)),
+            Value::text(&*text),
+            Value::UInt(self.state.info.id.0),
+            Value::UInt(work.rows_affected),
+        ];
+        SlowEntry { began_us: slow.watch.began_us, head, tail, row, text_bytes: text.len() }
     }
 
     fn append_warnings(&self, text: &[u8], entry: &mut String) {
@@ -215,10 +235,6 @@ impl Session {
     fn user_host(&self) -> String {
         let info = &self.state.info;
         format!("{}[{}] @ {} []", info.user, info.account.0, info.host)
-    }
-
-    fn rows_read(&self) -> u64 {
-        self.process.counts().reads()
     }
 
     fn expanded<'t>(&self, text: &'t [u8], (param_at, params): (&[u32], &[Value])) -> Cow<'t, [u8]> {
@@ -258,6 +274,8 @@ fn is_about_profiles(text: &[u8]) -> bool {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.end_frames();
+        self.write_held_entries();
         if self.state.identity.is_applier {
             return;
         }
@@ -268,10 +286,13 @@ impl Drop for Session {
     }
 }
 
+/// Column of the duration in `mysql.slow_log`.
+const QUERY_TIME: usize = 2;
+
 /// Contents of a slow-log entry.
 struct Slow<'t> {
     watch: Watch,
-    took_us: u64,
+    lock_us: u64,
     rows_read: u64,
     text: &'t [u8],
     /// Lines about the plan.

@@ -1,5 +1,8 @@
 //! Results and plan information of a statement, for the logs and for the next statement.
 
+use cohort_session::short_time;
+use cohort_types::Value;
+
 /// Plan information of a running statement, for the slow log.
 #[derive(Default)]
 pub(crate) struct PlanNotes {
@@ -17,4 +20,32 @@ pub(crate) struct Work {
     pub(crate) generated_id: Option<u64>,
     /// Error code of the statement, 0 for success.
     pub(crate) error: u16,
+}
+
+/// An entry of the slow log, without the duration of its statement.
+pub(crate) struct SlowEntry {
+    pub began_us: u64,
+    /// Lines before that with the duration, and the text after the duration.
+    pub head: String,
+    pub tail: String,
+    /// Row of `mysql.slow_log`.
+    pub row: Vec<Value>,
+    pub text_bytes: usize,
+}
+
+impl SlowEntry {
+    /// Returns the lines of the entry.
+    pub fn lines(&self, took_us: u64) -> String {
+        let Self { head, tail, .. } = self;
+        format!(
+            "# Time: {}\n{head}# Query_time: {}{tail}",
+            short_time(self.began_us + took_us),
+            seconds(took_us)
+        )
+    }
+}
+
+/// Returns a duration in seconds with six decimals.
+pub(crate) fn seconds(us: u64) -> String {
+    format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
 }

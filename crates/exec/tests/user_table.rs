@@ -421,6 +421,7 @@ fn stored_tables_replace_the_accounts_with_flush_privileges() {
     for statement in [
         "DROP TABLE IF EXISTS mysql.global_priv",
         "CREATE TABLE mysql.global_priv (a INT)",
+        "CREATE TABLE mysql.proc (db CHAR(64), definer VARCHAR(384))",
         "RENAME TABLE test.t TO mysql.db",
     ] {
         let answer = clerk.run(statement);

@@ -14,7 +14,8 @@
 //! | `system_variables` | information_schema.SYSTEM_VARIABLES |
 //! | `engine_status` | SHOW ENGINE STATUS |
 //! | `transactions` | running transactions and lock waits |
-//! | `commit_stages` | information_schema.COHORT_COMMIT_STAGES |
+//! | `commit_stages`, `statements` | information_schema.COHORT_COMMIT_STAGES, COHORT_STATEMENTS |
+//! | `performance/` | rows of performance_schema |
 //! | `view` | views in SHOW and information_schema |
 //! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
 //! | `replica` | SHOW SLAVE STATUS |
@@ -41,6 +42,7 @@ mod listing_filter;
 mod log_tables;
 mod maintenance;
 mod mysql_tables;
+mod performance;
 mod plugins;
 mod position_table;
 mod privileges;
@@ -54,6 +56,7 @@ mod rows_server;
 mod rows_tables;
 mod schema_table;
 mod server_tables;
+mod statements;
 mod status;
 mod system_variables;
 mod transactions;

@@ -2,8 +2,8 @@
 
 use super::schema_table::RowsOf;
 use super::{
-    commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, system_variables,
-    transactions, triggers, view,
+    commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, statements,
+    system_variables, transactions, triggers, view,
 };
 
 /// Returns the function that computes a table's rows. Tables about features that do not exist here are empty.
@@ -42,6 +42,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "COLUMN_PRIVILEGES" => rows_server::column_privileges,
         "SYSTEM_VARIABLES" => system_variables::rows,
         "COHORT_COMMIT_STAGES" => commit_stages::rows,
+        "COHORT_STATEMENTS" => statements::rows,
         "INNODB_TRX" => transactions::transactions,
         "INNODB_LOCKS" => transactions::locks,
         "INNODB_LOCK_WAITS" => transactions::lock_waits,

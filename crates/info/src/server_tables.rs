@@ -1,7 +1,6 @@
 //! Tables of the schemas `mysql` and `performance_schema` that tools read, with columns as recorded from
 //! MariaDB 10.11. The tables of `mysql` show privileges, roles, proxies, routines and events; those of HELP
-//! are empty. The tables of `performance_schema` are empty because it is switched
-//! off, as in MariaDB by default, except for `replication_*`, which need no collected data.
+//! are empty. The rows of `performance_schema` are computed by `performance/`.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, Valu
 use super::mysql_tables;
 use super::recorded_type::column_type;
 use super::user_table::PRIVILEGES;
-use super::{events, replication_tables, routines};
+use super::{events, performance, routines};
 
 /// `[schema.table]`, followed by a line per column with tab-separated fields: name, type, `null` if nullable,
 /// and the collation if it is not the usual one.
@@ -223,8 +222,8 @@ impl VirtualTable for ServerTable {
         if (self.schema, self.name) == ("mysql", "proxies_priv") {
             return Ok(self.proxies(ctx));
         }
-        if self.schema == "performance_schema" && self.name.starts_with("replication_") {
-            return Ok(replication_tables::rows(self.name, &self.columns, ctx));
+        if self.schema == "performance_schema" {
+            return Ok(performance::rows(self.name, &self.columns, ctx));
         }
         if (self.schema, self.name) == ("mysql", "roles_mapping") {
             return Ok(self.roles(ctx));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cohort_catalog::{Account, Catalog};
 use cohort_config::{Counter, VarId};
 use cohort_session::{EncryptedSession, StatementContext};
 
@@ -28,6 +29,29 @@ fn encryption(session: Option<&EncryptedSession>) -> [(String, String); 8] {
         ("Ssl_version", text(|it| it.version)),
     ]
     .map(|(name, value)| (name.to_owned(), value))
+}
+
+/// Returns the numbers of accounts, roles and grants.
+fn acl_counts(catalog: &Catalog) -> [(&'static str, u64); 11] {
+    let sum = |of: &dyn Fn(&Account) -> usize| {
+        catalog.accounts.values().map(|account| of(account)).sum::<usize>() as u64
+    };
+    let routines = |kind: &str| {
+        sum(&|account| account.grants.routines.keys().filter(|routine| routine.kind.name() == kind).count())
+    };
+    [
+        ("Acl_users", sum(&|account| usize::from(!account.is_role))),
+        ("Acl_roles", sum(&|account| usize::from(account.is_role))),
+        ("Acl_role_grants", sum(&|account| account.roles.len())),
+        ("Acl_proxy_users", sum(&|account| account.proxies.len())),
+        ("Acl_database_grants", sum(&|account| account.grants.schemas.len())),
+        ("Acl_table_grants", sum(&|account| account.grants.tables.len())),
+        ("Acl_column_grants", sum(&|a| a.grants.tables.values().map(|grant| grant.columns.len()).sum())),
+        ("Acl_function_grants", routines("FUNCTION")),
+        ("Acl_procedure_grants", routines("PROCEDURE")),
+        ("Acl_package_spec_grants", routines("PACKAGE")),
+        ("Acl_package_body_grants", routines("PACKAGE BODY")),
+    ]
 }
 
 /// Returns the names and values of all counters, ordered by name.
@@ -65,6 +89,8 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         put("Innodb_checkpoint_age", positions.appended.0.saturating_sub(positions.checkpoint.0));
     }
     let locks = db.locks.stats();
+    put("Performance_schema_digest_lost", db.statements.lost());
+    acl_counts(&db.catalog()).into_iter().for_each(|(name, value)| put(name, value));
     put("Innodb_row_lock_waits", locks.row_waits);
     put("Innodb_row_lock_current_waits", locks.row_waits_current);
     put("Innodb_row_lock_time", locks.row_wait_us_total / 1000);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::sleep::Sleeper;
-use crate::sync::{AtomicU8, Mutex, Ordering};
+use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
 /// Scope of a KILL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +30,8 @@ struct KillInner {
     sleeper: Mutex<Option<Arc<dyn Sleeper>>>,
     /// Start of the current lock wait, if there is one.
     waiting_since: Mutex<Option<Instant>>,
+    /// Nanoseconds of all lock waits that have ended.
+    waited_ns: AtomicU64,
 }
 
 impl KillFlag {
@@ -65,7 +67,15 @@ impl KillFlag {
 
     /// Records that a lock wait begins or ends.
     pub(crate) fn set_waiting_since(&self, since: Option<Instant>) {
-        *self.inner.waiting_since.lock() = since;
+        let before = std::mem::replace(&mut *self.inner.waiting_since.lock(), since);
+        if let (Some(before), None) = (before, since) {
+            self.inner.waited_ns.fetch_add(before.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the nanoseconds that the session's statements have waited for locks.
+    pub fn waited_ns(&self) -> u64 {
+        self.inner.waited_ns.load(Ordering::Relaxed)
     }
 
     /// Registers the wait slot before the statement sleeps. The statement checks [`KillFlag::killed`]

@@ -1,7 +1,7 @@
 //! [`Host`]: the interface to the session, or to the running statement, in which a program runs.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cohort_expr::ExprType;
 use cohort_plan::Names;
@@ -19,6 +19,7 @@ pub struct BodyStatement {
     pub places: Box<[u32]>,
     pub types: Box<[ExprType]>,
     plan: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    known: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl BodyStatement {
@@ -35,6 +36,7 @@ impl BodyStatement {
             places: places.into(),
             types: types.into(),
             plan: Mutex::new(None),
+            known: OnceLock::new(),
         }
     }
 
@@ -47,6 +49,7 @@ impl BodyStatement {
             places: self.places.clone(),
             types: self.types.clone(),
             plan: Mutex::new(None),
+            known: OnceLock::new(),
         }
     }
 
@@ -54,6 +57,12 @@ impl BodyStatement {
     pub fn kept<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let kept = self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         kept.and_then(|kept| kept.downcast().ok())
+    }
+
+    /// Returns what the host knows about the statement for good: its digest. `make` is called once.
+    pub fn known<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
+        let known = Arc::clone(self.known.get_or_init(|| make() as _));
+        known.downcast().expect("a host keeps values of one type")
     }
 
     /// Keeps a plan with the statement.

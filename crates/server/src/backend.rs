@@ -209,6 +209,15 @@ pub trait Session: Send {
     /// Returns the reply barrier: replies may be sent only when its position may be acknowledged.
     fn hold(&self) -> &Arc<ReplyBarrier>;
 
+    /// Counts the statements whose replies were held. Called before the replies leave. Returns whether there
+    /// are log entries to write ([`Session::write_log`]).
+    fn settle(&mut self) -> bool {
+        false
+    }
+
+    /// Writes the log entries of statements whose replies were held. May wait for the disk.
+    fn write_log(&mut self) {}
+
     /// Returns whether KILL was used on the connection.
     fn killed(&self) -> Killed;
 }

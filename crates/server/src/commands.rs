@@ -185,7 +185,13 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
     let killed = session.killed() == Killed::Connection || connection.is_killed();
     inner.has_quit |= quit;
     inner.closing |= quit || killed;
-    if hold > shared.backend.acknowledged() { After::ReplyBarrier(hold) } else { After::Send }
+    if hold > shared.backend.acknowledged() {
+        return After::ReplyBarrier(hold);
+    }
+    if session.settle() {
+        session.write_log();
+    }
+    After::Send
 }
 
 /// Runs commands that need only the session.

@@ -443,6 +443,7 @@ impl Connection {
         let mut inner = self.inner.lock();
         // An event arrived: there may be input, whatever was known before.
         inner.drained = false;
+        inner.write_log();
         loop {
             if inner.unsent() || self.wire.has_unsent() {
                 match self.flush(&mut inner) {
@@ -501,6 +502,9 @@ impl Connection {
                 return None;
             }
             inner = self.inner.lock();
+            if inner.settle() {
+                inner.write_log();
+            }
         }
         let last = inner.drained && inner.input.is_empty() && !inner.closing && !self.is_dead();
         let is_left = last && self.send_idle(&mut inner);
@@ -735,7 +739,12 @@ impl Wake for Connection {
     fn acknowledged(self: Arc<Self>) {
         let Some(events) = self.owner.unpark() else { return };
         let mut inner = self.inner.lock();
-        let more = events == Events::Missed || !inner.input.is_empty() || !inner.drained || inner.closing;
+        let has_entries = inner.settle();
+        let more = has_entries
+            || events == Events::Missed
+            || !inner.input.is_empty()
+            || !inner.drained
+            || inner.closing;
         if !more && !self.is_dead() && self.send_idle(&mut inner) {
             return;
         }
@@ -755,6 +764,17 @@ impl Wake for Connection {
 }
 
 impl Inner {
+    /// Counts the statements whose replies may leave now. Returns whether there are log entries to write.
+    fn settle(&mut self) -> bool {
+        self.session.as_mut().is_some_and(|session| session.settle())
+    }
+
+    fn write_log(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.write_log();
+        }
+    }
+
     fn unsent(&self) -> bool {
         self.sent < self.out.len()
     }

@@ -259,6 +259,7 @@ impl SqlBackend {
                 return Err(error);
             }
         };
+        process.set_attributes(&info.attributes);
         process.set_closer(Some(Box::new(move |level| {
             if level == KillLevel::Connection {
                 closer();
@@ -517,7 +518,10 @@ impl Session for SqlSession {
 
     fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError> {
         self.session.change_user(exec_info(&info))?;
-        self.process.set_identity(identity(&info));
+        let identity = identity(&info);
+        self.session.database().processes.count_login(&identity);
+        self.process.set_identity(identity);
+        self.process.set_attributes(&info.attributes);
         self.is_interactive = info.interactive;
         self.adopt_timeout();
         Ok(())
@@ -585,6 +589,14 @@ impl Session for SqlSession {
 
     fn hold(&self) -> &Arc<ReplyBarrier> {
         self.session.hold()
+    }
+
+    fn settle(&mut self) -> bool {
+        self.session.settle()
+    }
+
+    fn write_log(&mut self) {
+        self.session.write_held_entries();
     }
 
     fn killed(&self) -> Killed {

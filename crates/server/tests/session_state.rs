@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use cohort_config::{Acts, VarId};
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn};
-use support::{Cohort, Maria, error_code, wait_until};
+use support::{Cohort, Maria, error_code, rows, wait_until};
 
 fn prepared(client: &mut Conn) -> u64 {
     let row: Option<(String, u64)> =
@@ -573,4 +573,115 @@ fn receive(stream: &mut (impl Read + Write)) -> Vec<u8> {
     let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
     stream.read_exact(&mut payload).expect("a payload");
     payload
+}
+
+/// Returns calls, errors, rows sent and rows affected of a statement, and whether it has waited for locks and
+/// for commits.
+fn counted(client: &mut Conn, digest: &str) -> (u64, u64, u64, u64, bool, bool) {
+    let query = format!(
+        "SELECT CALLS, ERRORS, ROWS_SENT, ROWS_AFFECTED, LOCK_WAIT_US > 0, COMMIT_WAIT_US > 0 \
+         FROM information_schema.COHORT_STATEMENTS WHERE DIGEST_TEXT = '{digest} ' AND SUM_US >= COMMIT_WAIT_US"
+    );
+    client.query_first(query).expect("a row").unwrap_or_default()
+}
+
+#[test]
+fn statistics_count_each_statement_once() {
+    const CLIENTS: u64 = 8;
+    const STATEMENTS: u64 = 60;
+    const UPDATE: &str = "UPDATE `t` SET `a` = `a` + ? WHERE `pk` = ?";
+    let server = Cohort::new(&[]);
+    let mut watcher = server.in_test();
+    watcher.query_drop("CREATE TABLE t (pk INT PRIMARY KEY, a INT)").expect("created");
+    for pk in 0..CLIENTS {
+        watcher.query_drop(format!("INSERT INTO t VALUES ({pk}, 0)")).expect("inserted");
+    }
+    let reset = "TRUNCATE performance_schema.events_statements_summary_by_digest";
+    watcher.query_drop(reset).expect("reset");
+    std::thread::scope(|scope| {
+        for pk in 0..CLIENTS {
+            let server = &server;
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    let mut client = server.in_test();
+                    let select = client.prep("SELECT a FROM t WHERE pk = ?").expect("prepared");
+                    for n in 0..STATEMENTS / 4 {
+                        client
+                            .query_drop(format!("UPDATE t SET a = a + {n} WHERE pk = {pk}"))
+                            .expect("updated");
+                        client.exec_drop(&select, (pk,)).expect("read");
+                    }
+                }
+            });
+        }
+    });
+    let all = CLIENTS * STATEMENTS;
+    // `a + 0` changes nothing.
+    let (calls, errors, _, changed, _, has_waited) = counted(&mut watcher, UPDATE);
+    assert_eq!((calls, errors, changed, has_waited), (all, 0, all - 4 * CLIENTS, true));
+    let (calls, errors, sent, ..) = counted(&mut watcher, "SELECT `a` FROM `t` WHERE `pk` = ?");
+    assert_eq!((calls, errors, sent), (all, 0, all));
+
+    // KILL QUERY of a lock wait, KILL of a running statement, a client that disconnects.
+    watcher.query_drop(reset).expect("reset");
+    let mut holder = server.in_test();
+    holder.query_drop("BEGIN").expect("begun");
+    holder.query_drop("UPDATE t SET a = a + 1 WHERE pk = 1").expect("locked");
+    let mut waiter = server.in_test();
+    let id = waiter.connection_id();
+    let waiting =
+        std::thread::spawn(move || error_code(waiter.query_drop("UPDATE t SET a = a + 1 WHERE pk = 1")));
+    let waits = "SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS";
+    wait_until("it waits", || watcher.query_first(waits).expect("a row") == Some(1));
+    watcher.query_drop(format!("KILL QUERY {id}")).expect("killed");
+    assert_eq!(waiting.join().expect("it ends"), 1317);
+    holder.query_drop("COMMIT").expect("committed");
+    assert_eq!(counted(&mut watcher, UPDATE), (2, 1, 0, 1, true, false));
+    let mut sleeper = server.in_test();
+    let id = sleeper.connection_id();
+    let sleeping = std::thread::spawn(move || sleeper.query_drop("DO SLEEP(60)").is_err());
+    let sleeps =
+        format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id} AND INFO LIKE 'DO%'");
+    wait_until("it sleeps", || watcher.query_first(&sleeps).expect("a row") == Some(1));
+    watcher.query_drop(format!("KILL {id}")).expect("killed");
+    assert!(sleeping.join().expect("it ends"));
+    wait_until("it is counted", || counted(&mut watcher, "DO `SLEEP` (?)").0 == 1);
+}
+
+#[test]
+fn performance_schema_lists_connections() {
+    let server = Cohort::new(&[]);
+    let mut watcher = server.in_test();
+    let counts = "SELECT CURRENT_CONNECTIONS, TOTAL_CONNECTIONS FROM performance_schema.accounts \
+                  WHERE USER = 'root' AND HOST IN ('localhost', '127.0.0.1')";
+    let mut counted = || -> (u64, u64) { watcher.query_first(counts).expect("a row").expect("one account") };
+    let (current, total) = counted();
+    let kept = server.client();
+    drop(server.client());
+    wait_until("it is gone", || counted().0 == current + 1);
+    assert_eq!(counted(), (current + 1, total + 2));
+    drop(kept);
+    for (query, expected) in [
+        (
+            "SELECT CONCAT_WS(' ', TYPE, PROCESSLIST_USER, PROCESSLIST_DB, PROCESSLIST_COMMAND) \
+             FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID()",
+            "FOREGROUND root test Query",
+        ),
+        (
+            "SELECT GROUP_CONCAT(NAME) FROM performance_schema.setup_consumers WHERE ENABLED = 'YES'",
+            "global_instrumentation,thread_instrumentation,statements_digest",
+        ),
+        (
+            "SELECT COUNT(*) FROM performance_schema.session_account_connect_attrs \
+             WHERE PROCESSLIST_ID = CONNECTION_ID() AND ATTR_NAME = '_client_name'",
+            "1",
+        ),
+        (
+            "SELECT VARIABLE_VALUE > 0 FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Acl_users'",
+            "1",
+        ),
+        ("SELECT @@performance_schema", "1"),
+    ] {
+        assert_eq!(rows(&mut watcher, query).trim_end(), expected, "{query}");
+    }
 }

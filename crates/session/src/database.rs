@@ -13,6 +13,7 @@ use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
+use cohort_observe::Statements;
 use cohort_trx::{BinlogCache, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, anonymous_temp_file};
@@ -20,6 +21,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
+use crate::event_kind::EventKind;
 use crate::event_runs::EventRuns;
 use crate::functions::StatementFunctions;
 use crate::ids::Ids;
@@ -131,6 +133,8 @@ pub struct Database {
     pub account_usages: Arc<AccountUsages>,
     /// The connections, for SHOW PROCESSLIST and KILL.
     pub processes: ProcessList,
+    /// The statistics of statements by digest.
+    pub statements: Statements,
     /// The generators of table and index ids.
     pub ids: Ids,
     /// The tables of information_schema.
@@ -202,11 +206,13 @@ impl Database {
         });
         let caches = keep(processes.memory());
         let first_short_uuid = first_short_uuid(&env);
+        let statements = statements(&env);
         let db = Arc::new(Database {
             env,
             rng: parts.rng,
             status: parts.status,
             processes,
+            statements,
             ids: Ids::default(),
             virtual_tables: parts.virtual_tables,
             index_samples: IndexSamples::default(),
@@ -283,6 +289,25 @@ impl Database {
     pub fn memory_limits(&self) -> MemoryLimits {
         MemoryLimits { sessions: Arc::clone(self.processes.memory()), caches: Arc::clone(&self.caches) }
     }
+}
+
+/// Longest example of a statement.
+const SAMPLE_BYTES_MAX: usize = 1024;
+/// Most lanes of the statistics: more threads than that rarely end statements at the same moment.
+const LANES_MAX: usize = 32;
+
+/// Creates the statistics of statements.
+fn statements(env: &TrxEnv) -> Statements {
+    let globals = &env.globals;
+    let bytes_max = match globals.flag(VarId::PerformanceSchema) {
+        true => globals.uint(VarId::StatementsMemoryMax),
+        false => 0,
+    };
+    let workers = match globals.uint(VarId::ThreadPoolSize) as usize {
+        0 => std::thread::available_parallelism().map_or(1, |n| n.get() + 1),
+        workers => workers,
+    };
+    Statements::new(EventKind::COUNT, bytes_max, (2 * workers).min(LANES_MAX), SAMPLE_BYTES_MAX)
 }
 
 /// Returns the first result of UUID_SHORT: the low byte of the server's id, followed by the second of the

@@ -26,6 +26,7 @@
 //! | `annotation` | statement texts with their parameter values |
 //! | `diagnostics` | conditions of the last statement |
 //! | `profiles` | SHOW PROFILES |
+//! | `event_kind` | [`EventKind`]: kinds of statements, for statistics |
 //! | `transaction_track` | transaction state reported to clients |
 //! | `names` | [`SessionNames`]: name resolution in this session, for binding |
 //! | `statistics`, `samples` | planner statistics of tables and indexes; the samples that they come from |
@@ -45,6 +46,7 @@ mod audit;
 mod connection;
 mod database;
 mod diagnostics;
+mod event_kind;
 mod event_runs;
 mod examined;
 pub mod files;
@@ -86,6 +88,7 @@ pub use audit::{
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
+pub use event_kind::{EventKind, event_name};
 pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
 pub use functions::{Callee, FoundFunction, StatementFunction, StatementFunctions};

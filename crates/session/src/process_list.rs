@@ -90,6 +90,18 @@ pub struct ProcessIdentity {
     pub schema: Option<String>,
 }
 
+impl ProcessIdentity {
+    /// Returns the host without the port.
+    pub fn host_name(&self) -> &str {
+        self.host.rsplit_once(':').map_or(&self.host, |(host, _)| host)
+    }
+}
+
+/// Maximum bytes of a connection's attributes, as in MariaDB by default.
+const ATTRIBUTE_BYTES_MAX: usize = 512;
+/// Maximum number of accounts whose logins are counted.
+const LOGINS_MAX: usize = 10_000;
+
 /// One connection. Its session writes the fields, SHOW PROCESSLIST reads them, KILL sets the flag.
 pub struct Process {
     id: ConnectionId,
@@ -102,6 +114,8 @@ pub struct Process {
     /// `Clock::wall_us` when the command began.
     since_us: AtomicU64,
     identity: Mutex<ProcessIdentity>,
+    /// Connection attributes of the client: `_client_name`, `program_name`, ...
+    attributes: Mutex<Arc<[(String, String)]>>,
     /// The text of the running statement (cut at 64 KiB) and its state.
     info: Mutex<ProcessInfo>,
     /// Closes the connection when it is idle; set by the server.
@@ -352,6 +366,21 @@ impl Process {
         *self.identity.lock() = identity;
     }
 
+    /// Sets the connection attributes. Those beyond [`ATTRIBUTE_BYTES_MAX`] are dropped.
+    pub fn set_attributes(&self, attributes: &[(String, String)]) {
+        let mut bytes = 0;
+        let kept = attributes.iter().take_while(|(name, value)| {
+            bytes += name.len() + value.len();
+            bytes <= ATTRIBUTE_BYTES_MAX
+        });
+        *self.attributes.lock() = kept.cloned().collect();
+    }
+
+    /// Returns the connection attributes.
+    pub fn attributes(&self) -> Arc<[(String, String)]> {
+        Arc::clone(&self.attributes.lock())
+    }
+
     /// Returns the account.
     pub fn identity(&self) -> ProcessIdentity {
         self.identity.lock().clone()
@@ -397,6 +426,8 @@ pub struct ProcessList {
     counts_ended: SessionCounts,
     /// The number of the newest statement.
     query_id: AtomicU64,
+    /// Number of logins by user and host.
+    logins: Mutex<BTreeMap<(String, String), u64>>,
     /// The memory of all sessions together.
     memory: Arc<Budget>,
 }
@@ -404,6 +435,7 @@ pub struct ProcessList {
 impl ProcessList {
     /// Adds a connection. The server removes it when the connection ends.
     pub fn register(&self, id: ConnectionId, identity: ProcessIdentity, now_us: u64) -> Arc<Process> {
+        self.count_login(&identity);
         let process = Arc::new(Process {
             id,
             kill: KillFlag::default(),
@@ -413,6 +445,7 @@ impl ProcessList {
             command: AtomicU8::new(Command::Connect as u8),
             since_us: AtomicU64::new(now_us),
             identity: Mutex::new(identity),
+            attributes: Mutex::default(),
             info: Mutex::default(),
             closer: Mutex::new(None),
             held: AtomicU64::new(0),
@@ -422,6 +455,23 @@ impl ProcessList {
         });
         self.processes.write().insert(id, process.clone());
         process
+    }
+
+    /// Counts a login: a connection, or a change of user.
+    pub fn count_login(&self, identity: &ProcessIdentity) {
+        if identity.account.is_none() {
+            return;
+        }
+        let account = (identity.user.clone(), identity.host_name().to_owned());
+        let mut logins = self.logins.lock();
+        if logins.len() < LOGINS_MAX || logins.contains_key(&account) {
+            *logins.entry(account).or_default() += 1;
+        }
+    }
+
+    /// Returns the number of logins by user and host.
+    pub fn logins(&self) -> BTreeMap<(String, String), u64> {
+        self.logins.lock().clone()
     }
 
     /// Removes a connection that has ended.

@@ -17,6 +17,7 @@
 //! | `first_words` | [`first_words`]: the kind of a statement, even if it cannot be parsed |
 //! | `secrets` | [`for_replicas`]: account statements in the form that is logged for replicas |
 //! | `secret_text` | [`without_secrets`], [`secret_literals`]: password redaction for logs and lists |
+//! | `statement_digest`, `keywords` | [`StatementDigest`]: the normalised text of a statement |
 //! | `unsafe_words` | [`has_unsafe_words`]: constructs that are unsafe for statement-based replication |
 //! | `print` | quoted identifiers and strings; expressions as text |
 //! | `print_query`, `print_json_table`, `print_window`, `print_type` | queries and their parts as text |
@@ -26,6 +27,7 @@ pub mod ast;
 mod client_text;
 mod digest;
 mod first_words;
+mod keywords;
 mod lexer;
 mod literal;
 mod options;
@@ -40,6 +42,7 @@ mod print_type;
 mod print_window;
 mod secret_text;
 mod secrets;
+mod statement_digest;
 mod unsafe_words;
 
 pub use client_text::decode_literals;
@@ -55,4 +58,5 @@ pub use plan_cache::{PlanCache, PlanKey};
 pub use plannable::Plannable;
 pub use secret_text::{message_without_secrets, secret_literals, without_secrets};
 pub use secrets::{StoredForm, for_replicas};
+pub use statement_digest::StatementDigest;
 pub use unsafe_words::has_unsafe_words;

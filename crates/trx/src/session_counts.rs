@@ -57,6 +57,20 @@ pub enum Counted {
     SortScan,
 }
 
+/// Counters of plans that statistics of statements contain.
+pub const PLAN_COUNTS: [Counted; 10] = [
+    Counted::CreatedTmpDiskTables,
+    Counted::CreatedTmpTables,
+    Counted::SelectFullJoin,
+    Counted::SelectFullRangeJoin,
+    Counted::SelectRange,
+    Counted::SelectScan,
+    Counted::SortMergePasses,
+    Counted::SortRange,
+    Counted::SortRows,
+    Counted::SortScan,
+];
+
 const NAMES: [&str; 25] = [
     "Handler_commit",
     "Handler_delete",
@@ -118,6 +132,12 @@ impl SessionCounts {
     pub fn reads(&self) -> u64 {
         let reads = &self.0[Counted::ReadFirst as usize..=Counted::ReadRndNext as usize];
         reads.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Returns the counters of [`PLAN_COUNTS`].
+    #[inline]
+    pub fn plan_counts(&self) -> [u64; PLAN_COUNTS.len()] {
+        PLAN_COUNTS.map(|what| self.0[what as usize].load(Ordering::Relaxed))
     }
 
     /// Returns names and values.

@@ -80,7 +80,6 @@ impl Session {
             Some(Plannable::Query(_)) | None => unreachable!("found by changed_by"),
         };
         self.state.settings.env.row_count = changed as i64;
-        self.work.rows_affected = changed;
         self.send_ok(job.more, changed, 0, "", sink);
         Ok(())
     }

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use cohort_base::CommitSeq;
 use cohort_catalog::{AccountName, Routine};
 use cohort_config::{Acts, Scope, SetNote, VarId, VarValue};
 use cohort_dml::DmlOutcome;
@@ -31,14 +32,16 @@ use cohort_types::{Level, SqlError, SqlResult, StoreContext, Value, Warning, che
 use super::cache::Compiled;
 use super::call::{check_arguments, find_procedure};
 use super::routines::OF_ROUTINES;
-use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, with_names};
+use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, known_in_body, with_names};
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
 use crate::dispatch::{Executed, PLAN_ATTEMPTS, execute};
+use crate::frame::{Frame, kind_of_counters};
 use crate::get_diagnostics;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, with_tables_in_use};
 use crate::shared_caches::SharedCaches;
 use crate::variable_values::{charset_by_number, check_time_zone, from_value};
+use crate::work::Work;
 
 /// A running statement in which a function or a trigger runs.
 pub(super) struct ContextHost<'h> {
@@ -241,6 +244,39 @@ impl<'h> ContextHost<'h> {
         Ok((done, plan, assigned))
     }
 
+    fn run_statement(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
+        let statement = &of.statement;
+        self.begin_conditions(statement);
+        match statement {
+            _ if statement.plannable().is_some() => self.run_plannable(of, params),
+            Statement::Set(items) => self.set(of, items, params).map(|()| Vec::new()),
+            Statement::Do(exprs) => {
+                let exprs: Vec<&Expr> = exprs.iter().collect();
+                self.values(of, &exprs, params).map(|_| Vec::new())
+            }
+            Statement::CreateTable(create) if create.temporary => {
+                self.define(params, |ctx| cohort_ddl::create_table(ctx, create))
+            }
+            Statement::DropTable(drop) if drop.temporary => {
+                self.define(params, |ctx| cohort_ddl::drop_table(ctx, drop))
+            }
+            Statement::GetDiagnostics(get) => {
+                let number = match get {
+                    ast::GetDiagnostics::Condition { number, .. } => {
+                        let diagnostics = std::mem::take(&mut self.diagnostics);
+                        let values = self.values(of, &[number], params);
+                        self.diagnostics = diagnostics;
+                        values?.into_iter().next()
+                    }
+                    ast::GetDiagnostics::Statement(_) => None,
+                };
+                get_diagnostics::run(get, number, &mut self.diagnostics, &self.session)?;
+                Ok(self.session.statement.assigned.take())
+            }
+            _ => Err(SqlError::not_supported("this statement in a function or trigger")),
+        }
+    }
+
     /// Runs a query or a row change.
     fn run_plannable(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
         let statement = &of.statement;
@@ -437,36 +473,16 @@ impl Host for ContextHost<'_> {
     }
 
     fn run(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
-        let statement = &of.statement;
-        self.begin_conditions(statement);
-        match statement {
-            _ if statement.plannable().is_some() => self.run_plannable(of, params),
-            Statement::Set(items) => self.set(of, items, params).map(|()| Vec::new()),
-            Statement::Do(exprs) => {
-                let exprs: Vec<&Expr> = exprs.iter().collect();
-                self.values(of, &exprs, params).map(|_| Vec::new())
-            }
-            Statement::CreateTable(create) if create.temporary => {
-                self.define(params, |ctx| cohort_ddl::create_table(ctx, create))
-            }
-            Statement::DropTable(drop) if drop.temporary => {
-                self.define(params, |ctx| cohort_ddl::drop_table(ctx, drop))
-            }
-            Statement::GetDiagnostics(get) => {
-                let number = match get {
-                    ast::GetDiagnostics::Condition { number, .. } => {
-                        let diagnostics = std::mem::take(&mut self.diagnostics);
-                        let values = self.values(of, &[number], params);
-                        self.diagnostics = diagnostics;
-                        values?.into_iter().next()
-                    }
-                    ast::GetDiagnostics::Statement(_) => None,
-                };
-                get_diagnostics::run(get, number, &mut self.diagnostics, &self.session)?;
-                Ok(self.session.statement.assigned.take())
-            }
-            _ => Err(SqlError::not_supported("this statement in a function or trigger")),
-        }
+        let frame = Frame::begin(self.db, self.process, self.db.clock.wall_us(), CommitSeq(0));
+        let outcome = self.run_statement(of, params);
+        let work = Work {
+            rows_affected: u64::try_from(self.session.settings.env.row_count).unwrap_or(0),
+            error: outcome.as_ref().err().map_or(0, SqlError::number),
+            ..Work::default()
+        };
+        let kind = kind_of_counters(traits_of(&of.statement).counters);
+        frame.end_inside(self.db, self.process, known_in_body(&self.session, of), kind, &work);
+        outcome
     }
 
     fn query(

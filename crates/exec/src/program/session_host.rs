@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use cohort_base::Reservation;
+use cohort_config::VarId;
 use cohort_expr::SessionHooks;
 use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
 use cohort_protocol::ResultSink;
 use cohort_query::{Collect, Freshness, run_query};
 use cohort_session::{Diagnostics, Job, Process, SessionNames, SessionState, access};
+use cohort_sql::StatementDigest;
 use cohort_sql::ast::{ObjectName, Statement, Variable};
 use cohort_sql::print::quoted_name;
 use cohort_table::definition_changed;
@@ -19,6 +21,7 @@ use super::routines::columns_of_table;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
 use crate::dispatch::PLAN_ATTEMPTS;
+use crate::frame::KnownStatement;
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
@@ -183,7 +186,10 @@ impl Session {
         let ordered = self.trx.last_ordered();
         let source = ParamSource::Variables(&of.types);
         let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
+        let outer = self.begin_nested();
         let outcome = self.run_or_plan(of, &job, sink);
+        let statement = known_in_body(&self.state, of);
+        self.end_nested(outer, statement, outcome.as_ref().err().map(SqlError::number));
         if outcome.is_err() {
             self.state.settings.env.row_count = -1;
         }
@@ -282,6 +288,15 @@ impl Session {
     ) -> SqlResult<Vec<ResultColumn>> {
         Ok(self.describe(query, params, source)?.result_columns())
     }
+}
+
+/// Returns a statement of a program, for the statistics.
+pub(super) fn known_in_body(session: &SessionState, of: &BodyStatement) -> Arc<KnownStatement> {
+    of.known(|| {
+        let bytes_max = session.db.globals.uint(VarId::MaxDigestLength) as usize;
+        let digest = StatementDigest::of(&of.text, session.settings.parse.mode, bytes_max);
+        KnownStatement::new(session.current_schema.clone(), &digest, true)
+    })
 }
 
 /// The rows of a cursor.

@@ -26,7 +26,6 @@ impl Session {
             self.state.settings.env.last_insert_id = id;
         }
         self.state.settings.env.row_count = outcome.affected as i64;
-        self.work.rows_affected = outcome.affected;
         self.send_ok(job.more, outcome.affected, outcome.insert_id, &outcome.info, sink);
         Ok(())
     }

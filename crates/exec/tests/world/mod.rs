@@ -230,6 +230,8 @@ impl Client {
             sink.text.push_str("ERROR: the server has stopped\n");
         }
         db.commit.tick();
+        self.session.settle();
+        self.session.write_held_entries();
         if sink.warnings > 0 {
             let mut list = Answer { is_list: true, ..Answer::default() };
             self.session.query(b"SHOW WARNINGS", &mut list);

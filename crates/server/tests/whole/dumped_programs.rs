@@ -98,6 +98,8 @@ fn accounts_pass_through_dumps_in_both_directions() {
     let (here, there) = (server.socket.as_path(), mariadb.socket.as_path());
     let script = include_str!("scripts/dumped_accounts.sql");
     load(folder.path(), there, script);
+    // The anonymous accounts of this host take precedence over named accounts of any host.
+    sql(there, "DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES");
     let theirs = accounts(there);
     for part in
         ["FROM `gone` ", "`al`@`%` ", "PROXY ON", "WITH ADMIN OPTION", "EXECUTE ON PROCEDURE `dumped`.`p`"]
@@ -109,13 +111,12 @@ fn accounts_pass_through_dumps_in_both_directions() {
     load(folder.path(), here, &dump_all(there, &[]));
     assert!(sql(here, "SELECT User FROM mysql.global_priv").contains("al\n"));
     assert_eq!(sql(here, "SELECT User FROM mysql.user"), "root\n");
-    let before = sql(here, "SHOW GRANTS");
     let refused = mysql::Conn::new(server.options().user(Some("al")).pass(Some("secret")));
     assert!(refused.is_err(), "the account is not in effect");
     let (is_done, denied) = server.tool("mariadb", &["--execute=CREATE USER early"]);
     assert!(!is_done && denied.contains("ERROR 1105"), "{denied}");
     sql(here, "FLUSH PRIVILEGES");
-    assert_eq!(sql(here, "SHOW GRANTS"), before);
+    assert!(sql(here, "SHOW GRANTS").contains("GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost`"));
     assert_same(&accounts(here), &theirs, "accounts of a dump of MariaDB");
     mysql::Conn::new(server.options().user(Some("al")).pass(Some("secret"))).expect("an account of the dump");
     sql(here, "CREATE USER late; DROP USER late");

@@ -99,10 +99,15 @@ pub const ACCOUNT_TABLES: [&str; 8] = [
     "user",
 ];
 
-/// Returns whether these privileges allow changing a stored table of accounts.
+/// The tables whose rows FLUSH PRIVILEGES makes stored programs, with any definer.
+const PROGRAM_TABLES: [&str; 2] = ["event", "proc"];
+
+/// Returns whether these privileges allow changing a stored table from which FLUSH PRIVILEGES takes accounts
+/// or programs.
 pub(crate) fn changes_accounts(all: Privileges, schema: &str, table: &str) -> bool {
     let reading = Privileges::of(&[Privilege::Select, Privilege::ShowView, Privilege::LockTables]);
-    schema == "mysql" && ACCOUNT_TABLES.contains(&table) && !all.without(reading).is_empty()
+    let decides = ACCOUNT_TABLES.contains(&table) || PROGRAM_TABLES.contains(&table);
+    schema == "mysql" && decides && !all.without(reading).is_empty()
 }
 
 /// Requires all of these privileges on a table: error 1142 names the missing ones. A privilege granted on

@@ -66,7 +66,7 @@ mod show;
 mod table;
 mod table_ref;
 mod view;
-mod words;
+pub(crate) mod words;
 
 /// Maximum height of an expression tree. A tree of this height can be copied and dropped within the reserve
 /// below a stack's floor.

@@ -1,5 +1,7 @@
 //! Reserved words: they are names only if quoted or after a dot.
 
+use crate::keywords::find;
+
 /// Words that MariaDB 10.11 rejects as names, sorted, in upper case.
 const RESERVED: &[&str] = &[
     "ACCESSIBLE",
@@ -304,7 +306,12 @@ const BOUND_FUNCTIONS: &[&str] = &[
 
 /// Returns whether a word is in [`BOUND_FUNCTIONS`].
 pub(super) fn is_bound_function(word: &[u8]) -> bool {
-    is_in(BOUND_FUNCTIONS, word)
+    bound_function(word).is_some()
+}
+
+/// Returns the word of [`BOUND_FUNCTIONS`] that equals `word` in any case.
+pub(crate) fn bound_function(word: &[u8]) -> Option<&'static str> {
+    find(BOUND_FUNCTIONS, word)
 }
 
 /// Functions of [`BOUND_FUNCTIONS`] that MariaDB's grammar also takes for names before a parenthesis, as in
@@ -322,16 +329,8 @@ pub(super) fn is_reserved(word: &[u8]) -> bool {
 }
 
 /// Returns whether a sorted list contains the word.
-fn is_in(list: &[&str], word: &[u8]) -> bool {
-    const LONGEST: usize = 32;
-    if word.len() > LONGEST {
-        return false;
-    }
-    let mut upper = [0u8; LONGEST];
-    let upper = &mut upper[..word.len()];
-    upper.copy_from_slice(word);
-    upper.make_ascii_uppercase();
-    list.binary_search_by(|known| known.as_bytes().cmp(upper)).is_ok()
+fn is_in(list: &[&'static str], word: &[u8]) -> bool {
+    find(list, word).is_some()
 }
 
 #[cfg(test)]

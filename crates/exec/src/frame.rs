@@ -1,0 +1,272 @@
+//! Frames: each running statement has one, which measures it for the statistics of statements
+//! ([`cohort_observe::Statements`]).
+//!
+//! # Life cycle
+//! ```text
+//! Session::begin_frame --> identify (digest and kind, once known) --> end_frame
+//!     --> counted, or pending while its reply is held --> settle, when the reply may leave
+//! ```
+//! `statement_frames.rs` has these functions. A statement of a program has a frame of its own
+//! (`begin_nested`, [`Frame::end_inside`]), and a digest of its own. It is not pending: its reply belongs to
+//! the outer statement.
+//!
+//! # Invariants
+//! - Each frame is counted exactly once. A frame that is still open when the session is dropped (panic, KILL,
+//!   closed connection) is counted as an error, and pending ones are settled.
+//! - A reply leaves after its statement is counted, so that the client finds it in the statistics.
+//!
+//! # Latency
+//! Durations are read from the monotonic clock. The latency of a held statement ends when its hold opens. The
+//! part after its own end is its commit wait, if the statement itself has raised the hold.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use cohort_base::CommitSeq;
+use cohort_config::Counter;
+use cohort_observe::{Measure, Measured, StatementKey, StatementRef};
+use cohort_session::{Database, EventKind, Process};
+use cohort_sql::{ParseMode, StatementDigest};
+use cohort_trx::{Counted, PLAN_COUNTS};
+
+use crate::work::{SlowEntry, Work};
+
+/// Minimum time between two samples of a statement.
+const SAMPLE_INTERVAL_US: u64 = 1_000_000;
+/// Number of texts whose digests a session remembers, and their maximum length.
+const REMEMBERED: usize = 16;
+const REMEMBERED_BYTES_MAX: usize = 256;
+
+/// The digest of a statement in a schema, and its row of the statistics. Plans and prepared statements keep
+/// it.
+pub(crate) struct KnownStatement {
+    key: StatementKey,
+    text: Arc<str>,
+    /// Its row, packed; 0 if it has none yet.
+    row: AtomicU64,
+    /// Latency and time of the last sample.
+    slowest_ns: AtomicU64,
+    sampled_us: AtomicU64,
+}
+
+impl KnownStatement {
+    pub fn new(schema: Option<Arc<str>>, digest: &StatementDigest, is_nested: bool) -> Arc<KnownStatement> {
+        Arc::new(KnownStatement {
+            key: StatementKey { schema, digest: digest.hash, is_nested },
+            text: Arc::clone(&digest.text),
+            row: AtomicU64::new(0),
+            slowest_ns: AtomicU64::new(0),
+            sampled_us: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns the bytes of the statement, without a schema that it shares.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<KnownStatement>() + self.text.len()
+    }
+
+    fn row(&self, db: &Database, kind: EventKind, now_us: u64) -> StatementRef {
+        match StatementRef::unpacked(self.row.load(Ordering::Relaxed)) {
+            Some(row) if db.statements.is_current(row) => row,
+            _ => {
+                let row = db.statements.intern(&self.key, &self.text, kind.index(), now_us);
+                self.row.store(row.packed(), Ordering::Relaxed);
+                self.slowest_ns.store(0, Ordering::Relaxed);
+                self.sampled_us.store(0, Ordering::Relaxed);
+                row
+            }
+        }
+    }
+
+    /// Returns whether a statement that took this long is worth a sample.
+    pub fn wants_sample(&self, took_ns: u64, now_us: u64) -> bool {
+        let sampled_us = self.sampled_us.load(Ordering::Relaxed);
+        sampled_us == 0
+            || took_ns > self.slowest_ns.load(Ordering::Relaxed)
+                && now_us.saturating_sub(sampled_us) >= SAMPLE_INTERVAL_US
+    }
+}
+
+/// Measurements of a running statement.
+#[derive(Default)]
+pub(crate) struct Frame {
+    pub is_open: bool,
+    pub began_us: u64,
+    pub began_ns: u64,
+    rows_read: u64,
+    plan_counts: [u64; PLAN_COUNTS.len()],
+    lock_wait_ns: u64,
+    pub hold: CommitSeq,
+    pub kind: Option<EventKind>,
+    pub statement: Option<Arc<KnownStatement>>,
+    pub is_from_cache: bool,
+}
+
+impl Frame {
+    /// Begins a frame at the last reading of the wall clock.
+    pub fn begin(db: &Database, process: &Process, now_us: u64, hold: CommitSeq) -> Frame {
+        let counts = process.counts();
+        Frame {
+            is_open: true,
+            began_us: now_us,
+            began_ns: db.clock.monotonic_ns(),
+            rows_read: counts.reads(),
+            plan_counts: counts.plan_counts(),
+            lock_wait_ns: process.kill_flag().waited_ns(),
+            hold,
+            kind: None,
+            statement: None,
+            is_from_cache: false,
+        }
+    }
+
+    /// Returns the rows that the statement has read so far.
+    pub fn rows_read(&self, process: &Process) -> u64 {
+        process.counts().reads().saturating_sub(self.rows_read)
+    }
+
+    /// Returns the nanoseconds that the statement has waited for locks.
+    pub fn lock_wait_ns(&self, process: &Process) -> u64 {
+        process.kill_flag().waited_ns().saturating_sub(self.lock_wait_ns)
+    }
+
+    pub fn kind(&self) -> EventKind {
+        self.kind.unwrap_or(EventKind::UNPARSED)
+    }
+
+    /// Returns the numbers of the statement, without its latency.
+    pub fn measured(&self, process: &Process, work: &Work, warnings: u64) -> Measured {
+        let mut measured = Measured::default();
+        measured.add(Measure::Calls, 1);
+        measured.add(Measure::Errors, u64::from(work.error != 0));
+        measured.add(Measure::Warnings, warnings);
+        measured.add(Measure::LockWait, self.lock_wait_ns(process));
+        measured.add(Measure::RowsSent, work.rows_sent);
+        measured.add(Measure::RowsExamined, self.rows_read(process));
+        measured.add(Measure::RowsAffected, work.rows_affected);
+        measured.add(Measure::PlanCacheHits, u64::from(self.is_from_cache));
+        let now = process.counts().plan_counts();
+        for ((counter, now), before) in PLAN_COUNTS.into_iter().zip(now).zip(self.plan_counts) {
+            // FLUSH STATUS may have reset the counter.
+            let n = now.saturating_sub(before);
+            if n > 0 {
+                measured.add(measure_of(counter), n);
+            }
+        }
+        measured
+    }
+
+    /// Ends the frame of a statement that a function or a trigger has run.
+    pub fn end_inside(
+        mut self,
+        db: &Database,
+        process: &Process,
+        statement: Arc<KnownStatement>,
+        kind: EventKind,
+        work: &Work,
+    ) {
+        let took_ns = db.clock.monotonic_ns().saturating_sub(self.began_ns);
+        (self.statement, self.kind) = (Some(statement), Some(kind));
+        let mut measured = self.measured(process, work, 0);
+        measured.add(Measure::Latency, took_ns);
+        self.count(db, &measured, self.began_us + took_ns / 1000, None);
+    }
+
+    /// Counts the statement. `sample` is its text, if it is to be kept.
+    pub fn count(&self, db: &Database, measured: &Measured, now_us: u64, sample: Option<&str>) {
+        let kind = self.kind();
+        let latency_ns = measured.get(Measure::Latency);
+        let row = || match &self.statement {
+            Some(statement) => statement.row(db, kind, now_us),
+            None => db.statements.without_digest(kind.index()),
+        };
+        let row = db.statements.count(lane(), kind.index(), measured, now_us, row);
+        let Some(sample) = sample else { return };
+        db.statements.keep_sample(row, sample, latency_ns, now_us);
+        if let Some(statement) = &self.statement {
+            statement.slowest_ns.store(latency_ns, Ordering::Relaxed);
+            statement.sampled_us.store(now_us, Ordering::Relaxed);
+        }
+    }
+}
+
+fn measure_of(counter: Counted) -> Measure {
+    match counter {
+        Counted::CreatedTmpDiskTables => Measure::TmpDiskTables,
+        Counted::CreatedTmpTables => Measure::TmpTables,
+        Counted::SelectFullJoin => Measure::FullJoin,
+        Counted::SelectFullRangeJoin => Measure::FullRangeJoin,
+        Counted::SelectRange => Measure::Range,
+        Counted::SelectScan => Measure::Scan,
+        Counted::SortMergePasses => Measure::SortMergePasses,
+        Counted::SortRange => Measure::SortRange,
+        Counted::SortRows => Measure::SortRows,
+        _ => Measure::SortScan,
+    }
+}
+
+/// Returns the number of the calling thread, for the statistics.
+fn lane() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static LANE: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+    LANE.with(|lane| {
+        let number = lane.get().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
+        lane.set(Some(number));
+        number
+    })
+}
+
+/// A statement that has ended, and whose reply is held.
+pub(crate) struct Pending {
+    pub frame: Frame,
+    pub measured: Measured,
+    pub ended_ns: u64,
+    /// True if the statement itself has raised the hold.
+    pub is_own: bool,
+    pub sample: Option<String>,
+    /// True if the statement belongs in the slow log whatever its duration.
+    pub is_slow: bool,
+    /// Its entry of the slow log, if that is written.
+    pub slow: Option<SlowEntry>,
+}
+
+/// Digests of the last texts that a session has parsed.
+#[derive(Default)]
+pub(crate) struct RememberedTexts {
+    texts: Vec<(Box<[u8]>, ParseMode, Arc<KnownStatement>)>,
+    next: usize,
+}
+
+impl RememberedTexts {
+    pub fn find(
+        &self,
+        text: &[u8],
+        mode: ParseMode,
+        schema: &Option<Arc<str>>,
+    ) -> Option<&Arc<KnownStatement>> {
+        let is_it = |known: &&(Box<[u8]>, ParseMode, Arc<KnownStatement>)| {
+            *known.0 == *text && known.1 == mode && known.2.key.schema == *schema
+        };
+        self.texts.iter().find(is_it).map(|known| &known.2)
+    }
+
+    pub fn add(&mut self, text: &[u8], mode: ParseMode, statement: &Arc<KnownStatement>) {
+        if text.len() > REMEMBERED_BYTES_MAX {
+            return;
+        }
+        let known = (text.into(), mode, Arc::clone(statement));
+        match self.texts.len() < REMEMBERED {
+            true => self.texts.push(known),
+            false => self.texts[self.next] = known,
+        }
+        self.next = (self.next + 1) % REMEMBERED;
+    }
+}
+
+/// Returns the kind of a statement that counts under these counters.
+pub(crate) fn kind_of_counters(counters: &[Counter]) -> EventKind {
+    EventKind::of(*counters.first().unwrap_or(&Counter::ComAdminCommands))
+}

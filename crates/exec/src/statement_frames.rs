@@ -1,0 +1,180 @@
+//! The frames of a session's statements: begin, identity, end, and the settlement of held replies.
+
+use std::sync::Arc;
+
+use cohort_config::{Counter, VarId};
+use cohort_observe::Measure;
+use cohort_session::{EventKind, shown};
+use cohort_sql::StatementDigest;
+
+use crate::frame::{Frame, KnownStatement, Pending};
+use crate::session::Session;
+use crate::work::{SlowEntry, Work};
+
+/// Number of statements of a session that may be pending. Only multi-statements can have more than one.
+const PENDING_MAX: usize = 64;
+
+impl Session {
+    /// Begins the frame of a statement at the last clock reading.
+    pub(crate) fn begin_frame(&mut self) {
+        self.work = Work::default();
+        self.frame = Frame::begin(&self.state.db, &self.process, self.clock_us, self.trx.hold_until());
+    }
+
+    /// Sets the kind of the running statement.
+    #[inline]
+    pub(crate) fn set_kind(&mut self, kind: EventKind) {
+        self.frame.kind = Some(kind);
+    }
+
+    /// Records the statement that is running.
+    #[inline]
+    pub(crate) fn identify(&mut self, statement: Arc<KnownStatement>) {
+        self.frame.statement = Some(statement);
+    }
+
+    /// Records that the running statement uses a cached plan.
+    #[inline]
+    pub(crate) fn note_cached(&mut self) {
+        self.frame.is_from_cache = true;
+    }
+
+    /// Returns the statement that is running, if its digest is known.
+    pub(crate) fn known_statement(&self) -> Option<&Arc<KnownStatement>> {
+        self.frame.statement.as_ref()
+    }
+
+    /// Records the digest of a text that was parsed. `may_recur`: the session remembers it, because no plan
+    /// will.
+    pub(crate) fn identify_text(&mut self, text: &[u8], may_recur: bool) {
+        let (mode, schema) = (self.state.settings.parse.mode, &self.state.current_schema);
+        let statement = match self.remembered.find(text, mode, schema) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let statement = KnownStatement::new(schema.clone(), &self.digest_of(text), false);
+                if may_recur {
+                    self.remembered.add(text, mode, &statement);
+                }
+                statement
+            }
+        };
+        self.identify(statement);
+    }
+
+    /// Returns the digest of a text that was parsed.
+    pub(crate) fn digest_of(&self, text: &[u8]) -> StatementDigest {
+        let bytes_max = self.state.db.globals.uint(VarId::MaxDigestLength) as usize;
+        StatementDigest::of(text, self.state.settings.parse.mode, bytes_max)
+    }
+
+    /// Ends the frame of the running statement and derives the wall clock's time from its duration. Returns
+    /// the duration in microseconds so far, and whether the reply is held.
+    pub(crate) fn end_frame(&mut self, text: &[u8]) -> (u64, bool) {
+        let db = &self.state.db;
+        let ended_ns = db.clock.monotonic_ns();
+        let took_ns = ended_ns.saturating_sub(self.frame.began_ns);
+        self.clock_us = self.frame.began_us + took_ns / 1000;
+        self.frame.is_open = false;
+        let warnings = match self.work.error {
+            0 => u64::from(self.diagnostics.count_for_client()),
+            _ => 0,
+        };
+        let mut measured = self.frame.measured(&self.process, &self.work, warnings);
+        measured.add(Measure::NoIndexUsed, u64::from(self.state.statement.reads_whole_table.get()));
+        let wants_sample = match &self.frame.statement {
+            Some(statement) => statement.wants_sample(took_ns, self.clock_us),
+            None => self.frame.kind.is_none(),
+        };
+        let sample = (wants_sample && db.globals.flag(VarId::StatementSamples))
+            .then(|| shown(text, self.state.settings.parse.mode));
+        let hold = self.trx.hold_until();
+        let is_held = hold > db.commit.acknowledged();
+        if is_held {
+            let is_own = hold != self.frame.hold;
+            let frame = std::mem::take(&mut self.frame);
+            if self.pending.len() == PENDING_MAX {
+                self.settle();
+            }
+            let (is_slow, slow) = (false, None);
+            self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow });
+        } else {
+            measured.add(Measure::Latency, took_ns);
+            self.frame.count(db, &measured, self.clock_us, sample.as_deref());
+        }
+        (took_ns / 1000, is_held)
+    }
+
+    /// Leaves the decision about the slow log to the moment when the reply of the last statement may leave.
+    pub(crate) fn hold_slow(&mut self, is_slow: bool, entry: Option<SlowEntry>) {
+        if let Some(pending) = self.pending.last_mut() {
+            (pending.is_slow, pending.slow) = (is_slow, entry);
+        }
+    }
+
+    /// Counts a command that fails before its statement is known.
+    pub(crate) fn count_failed(&mut self, kind: EventKind, fail: impl FnOnce(&mut Session)) {
+        self.look_at_clock();
+        self.begin_frame();
+        self.set_kind(kind);
+        fail(self);
+        self.end_frame(b"");
+    }
+
+    /// Counts the statements whose replies were held. Called before the replies leave, by any thread. Returns
+    /// true if there are entries for the slow log: a thread that may wait for files must write them.
+    pub fn settle(&mut self) -> bool {
+        if self.pending.is_empty() {
+            return false;
+        }
+        let long_ns = self.state.settings.vars.double(VarId::LongQueryTime) * 1e9;
+        let db = &self.state.db;
+        let now_ns = db.clock.monotonic_ns();
+        for mut pending in self.pending.drain(..) {
+            let latency_ns = now_ns.saturating_sub(pending.frame.began_ns);
+            pending.measured.add(Measure::Latency, latency_ns);
+            if pending.is_own {
+                pending.measured.add(Measure::CommitWait, now_ns.saturating_sub(pending.ended_ns));
+            }
+            let now_us = pending.frame.began_us + latency_ns / 1000;
+            pending.frame.count(db, &pending.measured, now_us, pending.sample.as_deref());
+            if pending.is_slow || latency_ns as f64 > long_ns {
+                db.status.count(Counter::SlowQueries);
+                self.slow_entries.extend(pending.slow.map(|entry| (entry, latency_ns / 1000)));
+            }
+        }
+        !self.slow_entries.is_empty()
+    }
+
+    /// Begins the frame of a statement that runs inside the running one. Returns the frame and the results of
+    /// the running one, for [`Session::end_nested`].
+    pub(crate) fn begin_nested(&mut self) -> (Frame, Work) {
+        let inner = Frame::begin(&self.state.db, &self.process, self.clock_us, self.trx.hold_until());
+        (std::mem::replace(&mut self.frame, inner), std::mem::take(&mut self.work))
+    }
+
+    /// Ends the frame of an inner statement. Rows that it has sent count for the outer one, too.
+    pub(crate) fn end_nested(
+        &mut self,
+        (frame, work): (Frame, Work),
+        statement: Arc<KnownStatement>,
+        error: Option<u16>,
+    ) {
+        let inner = std::mem::replace(&mut self.frame, frame);
+        let kind = inner.kind();
+        let inner_work = std::mem::replace(&mut self.work, work);
+        let counted = Work { error: error.unwrap_or(0), ..inner_work };
+        inner.end_inside(&self.state.db, &self.process, statement, kind, &counted);
+        self.work.rows_sent += inner_work.rows_sent;
+        self.work.generated_id = self.work.generated_id.or(inner_work.generated_id);
+    }
+
+    /// Counts the statements that are left when the session ends.
+    pub(crate) fn end_frames(&mut self) {
+        self.settle();
+        if self.frame.is_open {
+            self.work.error = u16::MAX;
+            self.end_frame(b"");
+            self.settle();
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Statistics of statements: known loads give exact counts.
+
+mod world;
+
+use cohort_types::Value;
+use world::{Client, Server};
+
+fn server() -> Server {
+    Server::open(&world::disk()).expect("an empty disk opens")
+}
+
+/// Returns rows of COHORT_STATEMENTS: digest text, level, and the counts of calls, errors, warnings, rows
+/// sent, examined and affected.
+fn counted(client: &mut Client, condition: &str) -> String {
+    let counts = "CONCAT_WS(' ', CALLS, ERRORS, WARNINGS, ROWS_SENT, ROWS_EXAMINED, ROWS_AFFECTED)";
+    let query = format!(
+        "SELECT TRIM(DIGEST_TEXT), LEVEL, {counts} FROM information_schema.COHORT_STATEMENTS WHERE {condition} \
+         ORDER BY 1, 2"
+    );
+    let rows = client.run(&query);
+    rows.split_once('\n').map_or(String::new(), |(_, rows)| rows.to_owned())
+}
+
+const RESET: &str = "TRUNCATE performance_schema.events_statements_summary_by_digest";
+
+#[test]
+fn known_loads_give_exact_counts() {
+    let mut server = server();
+    let mut a = server.connect();
+    for definition in [
+        "CREATE TABLE t (pk INT PRIMARY KEY, a INT)",
+        "CREATE TABLE log (a INT)",
+        "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)",
+        "CREATE PROCEDURE p() BEGIN INSERT INTO t VALUES (100, 1); SELECT a FROM t WHERE pk < 3; \
+         DELETE FROM t WHERE pk = 100; END",
+        "CREATE PROCEDURE handled() BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @h = 1; \
+         INSERT INTO t VALUES (1, 1); SELECT 5; END",
+        "CREATE FUNCTION f(x INT) RETURNS INT READS SQL DATA BEGIN DECLARE n INT; SELECT COUNT(*) INTO n FROM log; \
+         RETURN n + x; END",
+        "CREATE TRIGGER tr AFTER UPDATE ON t FOR EACH ROW INSERT INTO log VALUES (new.a)",
+    ] {
+        a.ok(definition);
+    }
+    // Statements, and the rows that they have: text, level, calls, errors, warnings, rows sent, examined and
+    // affected. The client itself runs SHOW WARNINGS after a statement with warnings.
+    let loads: [(&[&str], &str); 13] = [
+        (
+            &["SELECT a FROM t WHERE pk = 1", "select a from t where pk=2", "SELECT a FROM t WHERE pk = 9"],
+            "SELECT `a` FROM `t` WHERE `pk` = ? | TOP | 3 0 0 2 3 0\n",
+        ),
+        (
+            &["SELECT pk FROM t WHERE pk IN (1, 2)", "SELECT pk FROM t WHERE pk IN (1, 2, 3)"],
+            "SELECT `pk` FROM `t` WHERE `pk` IN (...) | TOP | 2 0 0 5 6 0\n",
+        ),
+        (&["SELECT nosuch FROM t", "SELECT nosuch FROM t"], "SELECT `nosuch` FROM `t` | TOP | 2 2 0 0 0 0\n"),
+        (
+            &["SELEC 1", "SELECT (", "SELECT 1; SELEC 2"],
+            "NULL | TOP | 3 3 0 0 0 0\nSELECT ? | TOP | 1 0 0 1 0 0\n",
+        ),
+        (
+            &["SELECT CAST('x' AS INT), 1 / 0", "SHOW WARNINGS"],
+            "SELECT CAST ( ? AS INTEGER ) , ? / ? | TOP | 1 0 2 1 0 0\nSHOW WARNINGS | TOP | 2 0 0 4 0 0\n",
+        ),
+        (
+            &["INSERT INTO t VALUES (7, 7), (8, 8)", "DELETE FROM t WHERE pk > 6 RETURNING pk"],
+            "DELETE FROM `t` WHERE `pk` > ? RETURNING `pk` | TOP | 1 0 0 2 5 2\n\
+             INSERT INTO `t` VALUES (...) /* , ... */ | TOP | 1 0 0 0 0 2\n",
+        ),
+        (
+            &["BEGIN; SELECT 1; COMMIT", "BEGIN", "COMMIT"],
+            "BEGIN | TOP | 2 0 0 0 0 0\nCOMMIT | TOP | 2 0 0 0 0 0\nSELECT ? | TOP | 1 0 0 1 0 0\n",
+        ),
+        (
+            &["CALL p()", "CALL p()"],
+            "CALL `p` ( ) | TOP | 2 0 0 4 8 4\nDELETE FROM `t` WHERE `pk` = ? | NESTED | 2 0 0 0 2 2\n\
+             INSERT INTO `t` VALUES (...) | NESTED | 2 0 0 0 0 2\n\
+             SELECT `a` FROM `t` WHERE `pk` < ? | NESTED | 2 0 0 4 6 0\n",
+        ),
+        (
+            &["CALL handled()"],
+            "CALL `handled` ( ) | TOP | 1 0 0 1 0 0\n\
+             INSERT INTO `t` VALUES (...) | NESTED | 1 1 0 0 0 0\nSELECT ? | NESTED | 1 0 0 1 0 0\n\
+             SET @? = ? | NESTED | 1 0 0 0 0 0\n",
+        ),
+        (
+            &["UPDATE t SET a = a + 1 WHERE pk <= 2"],
+            "INSERT INTO `log` VALUES (?) | NESTED | 2 0 0 0 0 2\n\
+             UPDATE `t` SET `a` = `a` + ? WHERE `pk` <= ? | TOP | 1 0 0 0 5 2\n",
+        ),
+        (
+            &["SELECT f(1)"],
+            "SELECT COUNT ( * ) INTO `n` FROM `log` | NESTED | 1 0 0 0 3 1\nSELECT `f` (?) | TOP | 1 0 0 1 3 0\n",
+        ),
+        (
+            &[
+                "PREPARE s FROM 'SELECT a FROM t WHERE pk = ?'",
+                "SET @x = 1",
+                "EXECUTE s USING @x",
+                "EXECUTE s USING @x",
+            ],
+            "EXECUTE `s` USING @? | TOP | 2 0 0 2 2 0\nPREPARE `s` FROM ? | TOP | 1 0 0 0 0 0\n\
+             SELECT `a` FROM `t` WHERE `pk` = ? | NESTED | 2 0 0 2 2 0\nSET @? = ? | TOP | 1 0 0 0 0 0\n",
+        ),
+        (
+            &["EXECUTE IMMEDIATE 'SELECT 3'"],
+            "EXECUTE IMMEDIATE ? | TOP | 1 0 0 1 0 0\nSELECT ? | NESTED | 1 0 0 1 0 0\n",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (statements, expected) in loads {
+        a.ok(RESET);
+        for statement in statements {
+            a.run(statement);
+        }
+        let found = counted(&mut a, "DIGEST_TEXT IS NULL OR DIGEST_TEXT NOT LIKE 'TRUNCATE%'");
+        if found != expected {
+            wrong.push(format!("{statements:?}\n  expected {expected:?}\n  found    {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn prepared_statements_count_with_their_texts() {
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (pk INT PRIMARY KEY, a INT)");
+    a.ok("INSERT INTO t VALUES (1, 10), (2, 20)");
+    a.ok(RESET);
+    let id = a.session.prepare(b"SELECT a FROM t WHERE pk = ?").expect("prepares").id;
+    for pk in [1, 2, 3] {
+        a.execute(id, &[Value::Int(pk)]);
+    }
+    a.execute(id, &[]);
+    a.execute(id + 7, &[]);
+    assert!(a.session.prepare(b"SELECT a FROM nosuch WHERE pk = ?").is_err());
+    a.ok("SELECT a FROM t WHERE pk = 1");
+    let found = counted(&mut a, "DIGEST_TEXT LIKE 'SELECT%'");
+    assert_eq!(found, "SELECT `a` FROM `t` WHERE `pk` = ? | TOP | 5 1 0 3 4 0\n");
+    let commands = a.run(
+        "SELECT EVENT_NAME, CALLS, ERRORS FROM information_schema.COHORT_STATEMENTS \
+         WHERE EVENT_NAME LIKE 'statement/com/%' AND DIGEST IS NULL ORDER BY 1",
+    );
+    assert_eq!(
+        commands.split_once('\n').map(|(_, rows)| rows),
+        Some("statement/com/Execute | 1 | 1\nstatement/com/Prepare | 2 | 1\n")
+    );
+}
+
+#[test]
+fn sums_survive_sessions_and_schemas_have_rows_of_their_own() {
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok("CREATE DATABASE other");
+    a.ok(RESET);
+    for n in 0..3 {
+        let mut b = server.connect();
+        b.ok(&format!("SELECT {n}"));
+        b.ok("USE other");
+        b.ok(&format!("SELECT {n}"));
+    }
+    let rows = a.run(
+        "SELECT SCHEMA_NAME, COUNT_STAR, DIGEST = MD5(DIGEST_TEXT), SUM_TIMER_WAIT >= MAX_TIMER_WAIT, \
+         FIRST_SEEN <= LAST_SEEN FROM performance_schema.events_statements_summary_by_digest \
+         WHERE DIGEST_TEXT = 'SELECT ? ' ORDER BY 1",
+    );
+    assert_eq!(
+        rows.split_once('\n').map(|(_, rows)| rows),
+        Some("other | 3 | 1 | 1 | 1\ntest | 3 | 1 | 1 | 1\n")
+    );
+    let kinds = a.run(
+        "SELECT COUNT_STAR, SUM_ROWS_SENT FROM performance_schema.events_statements_summary_global_by_event_name \
+         WHERE EVENT_NAME IN ('statement/sql/change_db', 'statement/sql/drop_db') ORDER BY 1",
+    );
+    assert_eq!(kinds.split_once('\n').map(|(_, rows)| rows), Some("0 | 0\n3 | 0\n"));
+    // A plan whose row was reset gets another one.
+    a.ok("SELECT 3");
+    a.ok(RESET);
+    a.ok("SELECT 4");
+    assert_eq!(counted(&mut a, "DIGEST_TEXT = 'SELECT ? '"), "SELECT ? | TOP | 1 0 0 1 0 0\n");
+}
+
+#[test]
+fn samples_hide_secrets_and_may_be_off() {
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok(RESET);
+    a.ok("CREATE USER u@localhost IDENTIFIED BY 'hidden'");
+    a.ok("SET GLOBAL statement_samples = OFF");
+    a.ok("SELECT 'not sampled'");
+    let samples = a.run(
+        "SELECT SAMPLE_TEXT, SAMPLE_SEEN IS NULL, SAMPLE_US IS NULL FROM information_schema.COHORT_STATEMENTS \
+         WHERE DIGEST_TEXT LIKE 'CREATE%' OR DIGEST_TEXT LIKE 'SELECT%' ORDER BY DIGEST_TEXT",
+    );
+    assert!(samples.contains("CREATE USER u@localhost IDENTIFIED BY '<secret>' | 0 | 0\n"), "{samples}");
+    assert!(samples.ends_with("NULL | 1 | 1\n") && !samples.contains("hidden"), "{samples}");
+}
+
+#[test]
+fn other_accounts_need_privileges() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost");
+    let mut u = server.connect_as("u", "localhost");
+    let table = "information_schema.COHORT_STATEMENTS";
+    assert!(u.run(&format!("SELECT COUNT(*) FROM {table}")).contains("1227"));
+    let by_digest = "performance_schema.events_statements_summary_by_digest";
+    assert!(u.run(&format!("SELECT COUNT(*) FROM {by_digest}")).contains("1142"));
+    assert!(u.run(RESET).contains("1142"));
+    root.ok("GRANT PROCESS ON *.* TO u@localhost");
+    root.ok("GRANT SELECT ON performance_schema.* TO u@localhost");
+    let mut u = server.connect_as("u", "localhost");
+    assert!(u.run(&format!("SELECT COUNT(*) > 0 FROM {table}")).ends_with("1\n"));
+    assert!(u.run(&format!("SELECT COUNT(*) > 0 FROM {by_digest}")).ends_with("1\n"));
+    assert!(u.run(RESET).contains("1142"));
+}
+
+#[test]
+fn threads_count_exactly() {
+    const THREADS: usize = 4;
+    const STATEMENTS: usize = 500;
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok(RESET);
+    let clients: Vec<Client> = (0..THREADS).map(|_| server.connect()).collect();
+    std::thread::scope(|scope| {
+        for (n, mut client) in clients.into_iter().enumerate() {
+            scope.spawn(move || {
+                for k in 0..STATEMENTS {
+                    client.ok(&format!("SELECT {n}, {k} AS c{}", k % 5));
+                    if k % 100 == 0 {
+                        client.run("SELEC");
+                    }
+                }
+            });
+        }
+        for _ in 0..20 {
+            a.ok("SELECT COUNT(*) FROM information_schema.COHORT_STATEMENTS");
+        }
+    });
+    let calls = a.run(
+        "SELECT COUNT(*), SUM(CALLS), MIN(CALLS), SUM(ROWS_SENT) FROM information_schema.COHORT_STATEMENTS \
+         WHERE DIGEST_TEXT LIKE 'SELECT ?, ... AS `c_` '",
+    );
+    let all = THREADS * STATEMENTS;
+    assert!(calls.ends_with(&format!("5 | {all} | {} | {all}\n", all / 5)), "{calls}");
+    assert_eq!(
+        counted(&mut a, "DIGEST_TEXT IS NULL"),
+        format!("NULL | TOP | {0} {0} 0 0 0 0\n", THREADS * 5)
+    );
+}

@@ -1,0 +1,205 @@
+//! Sums of statements, spread over lanes so that threads do not wait for each other.
+//!
+//! A lane is a mutex around a list of cells by slot. A statement that ends adds its numbers in its thread's
+//! lane, or in the next free one. So a row of the statistics is the sum of a slot's cells over all lanes.
+//!
+//! # Invariants
+//! - A cell belongs to one generation of its slot. [`Lanes::add`] checks it under the lane's lock.
+//! - The generation is raised before the lanes are emptied ([`Lanes::take`]). So a statement that adds under
+//!   the old generation does so before the cell is taken, and is part of what is taken.
+//! - No lane's lock is held while another lock is requested, and a section never sleeps: a fiber keeps its
+//!   thread.
+
+use crate::latencies::Latencies;
+use crate::measured::{Measure, Measured};
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering, PIECE};
+
+/// Sums of all statements of a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub sums: Measured,
+    /// Shortest and longest latency in nanoseconds.
+    pub min_ns: u64,
+    pub max_ns: u64,
+    /// Wall-clock time of the end of the last statement, in microseconds.
+    pub last_us: u64,
+    pub latencies: Latencies,
+}
+
+impl Totals {
+    /// Adds one statement that ended at `now_us`. Returns the number of bytes that the sums have grown by.
+    #[inline]
+    fn record(&mut self, measured: &Measured, now_us: u64) -> usize {
+        let latency_ns = measured.get(Measure::Latency);
+        self.min_ns = if self.is_empty() { latency_ns } else { self.min_ns.min(latency_ns) };
+        self.max_ns = self.max_ns.max(latency_ns);
+        self.last_us = self.last_us.max(now_us);
+        self.sums.merge(measured);
+        self.latencies.record(latency_ns / 1000)
+    }
+
+    /// Adds the statements of another. Returns the number of bytes that the sums have grown by.
+    pub fn merge(&mut self, other: &Totals) -> usize {
+        if other.is_empty() {
+            self.sums.merge(&other.sums);
+            return 0;
+        }
+        self.min_ns = if self.is_empty() { other.min_ns } else { self.min_ns.min(other.min_ns) };
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.last_us = self.last_us.max(other.last_us);
+        self.sums.merge(&other.sums);
+        self.latencies.merge(&other.latencies)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sums.get(Measure::Calls) == 0
+    }
+}
+
+/// Bytes of the part of a row in one lane, without its histogram.
+const CELL_BYTES: usize = size_of::<Totals>();
+
+/// The parts of all rows in one lane, by slot.
+type Cells = Vec<Option<Box<Totals>>>;
+
+/// A lane on cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Lane(Mutex<Cells>);
+
+/// All lanes.
+pub(crate) struct Lanes {
+    lanes: Box<[Lane]>,
+    /// The generations of all slots.
+    generations: Box<[AtomicU32]>,
+}
+
+impl Lanes {
+    /// Creates `lanes` lanes for `slots` slots.
+    pub fn new(lanes: usize, slots: usize) -> Lanes {
+        Lanes {
+            lanes: (0..lanes.next_power_of_two()).map(|_| Lane::default()).collect(),
+            generations: (0..slots).map(|_| AtomicU32::new(0)).collect(),
+        }
+    }
+
+    /// Returns the number of slots.
+    pub fn slots(&self) -> usize {
+        self.generations.len()
+    }
+
+    /// Returns the current generation of a slot.
+    pub fn generation(&self, slot: usize) -> u32 {
+        self.generations[slot].load(Ordering::Acquire)
+    }
+
+    /// Starts another generation of a slot. Called with the directory locked.
+    pub fn renew(&self, slot: usize) {
+        let generation = &self.generations[slot];
+        generation.store(generation.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    }
+
+    /// Locks the lane of a thread, or the next one that is free.
+    fn lock(&self, thread: usize) -> MutexGuard<'_, Cells> {
+        let mask = self.lanes.len() - 1;
+        let free = (0..self.lanes.len()).find_map(|n| self.lanes[thread.wrapping_add(n) & mask].0.try_lock());
+        free.unwrap_or_else(|| self.lanes[thread & mask].0.lock())
+    }
+
+    /// Adds a statement. Returns the number of bytes that the lane has grown by, or `None` if the slot
+    /// belongs to another statement by now.
+    #[inline]
+    pub fn add(
+        &self,
+        thread: usize,
+        (slot, generation): (usize, u32),
+        measured: &Measured,
+        now_us: u64,
+    ) -> Option<usize> {
+        let mut cells = self.lock(thread);
+        if self.generation(slot) != generation {
+            return None;
+        }
+        let (cell, made) = cell_of(&mut cells, slot);
+        Some(made + cell.record(measured, now_us))
+    }
+
+    /// Returns the number of statements of a slot.
+    pub fn calls(&self, slot: usize) -> u64 {
+        let of = |lane: &Lane| {
+            let cells = lane.0.lock();
+            cells.get(slot).and_then(Option::as_ref).map_or(0, |cell| cell.sums.get(Measure::Calls))
+        };
+        self.lanes.iter().map(of).sum()
+    }
+
+    /// Moves the sums of a slot, whose generation was raised, into another slot. Returns the number of bytes
+    /// that became free, less those that the other slot has grown by.
+    pub fn take(&self, slot: usize, into: usize) -> usize {
+        let mut freed = 0;
+        for lane in &self.lanes {
+            let mut cells = lane.0.lock();
+            let Some(cell) = cells.get_mut(slot).and_then(Option::take) else { continue };
+            let (other, made) = cell_of(&mut cells, into);
+            let grown = made + other.merge(&cell);
+            freed += (CELL_BYTES + cell.latencies.bytes()).saturating_sub(grown);
+        }
+        freed
+    }
+
+    /// Removes all sums. The generations were raised.
+    pub fn clear(&self) {
+        for lane in &self.lanes {
+            // Dropped after the lock is released.
+            let _old = std::mem::take(&mut *lane.0.lock());
+        }
+    }
+
+    /// Returns the sums by slot. Each lane is copied in short pieces.
+    pub fn sums(&self) -> Vec<Option<Totals>> {
+        let mut sums: Vec<Option<Totals>> = Vec::new();
+        for lane in &self.lanes {
+            let mut from = 0;
+            loop {
+                let mut piece: Vec<(usize, Totals)> = Vec::with_capacity(PIECE);
+                let end = {
+                    let cells = lane.0.lock();
+                    let there = cells.iter().enumerate().skip(from).take(PIECE);
+                    let held = there.filter_map(|(slot, cell)| Some((slot, Totals::clone(cell.as_ref()?))));
+                    piece.extend(held);
+                    from += PIECE;
+                    from >= cells.len()
+                };
+                for (slot, totals) in piece {
+                    if sums.len() <= slot {
+                        sums.resize(slot + 1, None);
+                    }
+                    match &mut sums[slot] {
+                        Some(sum) => _ = sum.merge(&totals),
+                        none => *none = Some(totals),
+                    }
+                }
+                if end {
+                    break;
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Returns the cell of a slot, and the number of bytes that it has taken if it is new.
+#[inline]
+fn cell_of(cells: &mut Cells, slot: usize) -> (&mut Totals, usize) {
+    let mut made = 0;
+    if cells.len() <= slot {
+        let before = cells.capacity();
+        cells.resize_with(slot + 1, || None);
+        made += (cells.capacity() - before) * size_of::<Option<Box<Totals>>>();
+    }
+    let place = &mut cells[slot];
+    if place.is_none() {
+        made += CELL_BYTES;
+    }
+    (place.get_or_insert_default(), made)
+}

@@ -1,0 +1,113 @@
+//! Statistics of statements: sums over lanes, eviction, resets, samples.
+
+use std::sync::Arc;
+
+use cohort_observe::{Measure, Measured, Sample, StatementKey, StatementRef, StatementRow, Statements};
+
+const KINDS: usize = 3;
+
+fn key(digest: u128) -> StatementKey {
+    StatementKey { schema: Some("d".into()), digest, is_nested: false }
+}
+
+fn once(latency_ns: u64) -> Measured {
+    let mut measured = Measured::default();
+    measured.add(Measure::Calls, 1);
+    measured.add(Measure::RowsSent, 2);
+    measured.add(Measure::Latency, latency_ns);
+    measured
+}
+
+fn run(statements: &Statements, digest: u128, kind: usize) {
+    let text = Arc::from(format!("SELECT {digest}"));
+    let intern = || statements.intern(&key(digest), &text, kind, 7);
+    statements.count(0, kind, &once(5_000), 9, intern);
+}
+
+fn calls(rows: &[StatementRow]) -> u64 {
+    rows.iter().map(|row| row.totals.sums.get(Measure::Calls)).sum()
+}
+
+#[test]
+fn lanes_add_up_and_a_reset_leaves_nothing() {
+    let statements = Statements::new(KINDS, 1 << 20, 4, 100);
+    let text: Arc<str> = "SELECT ?".into();
+    let of = statements.intern(&key(1), &text, 2, 10);
+    assert_eq!(StatementRef::unpacked(of.packed()), Some(of));
+    assert_eq!(StatementRef::unpacked(0), None);
+    for thread in 0..8 {
+        assert!(statements.record(thread, of, &once(1_000 * (thread as u64 + 1)), 2_000_000));
+    }
+    statements.keep_sample(of, "SELECT 8", 8_000, 11);
+    statements.keep_sample(of, "SELECT 1", 1_000, 12);
+    statements.record(0, statements.without_digest(1), &once(3), 13);
+    let mut rows = statements.rows();
+    rows.sort_by_key(|row| row.kind);
+    let [undigested, row] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((undigested.kind, &undigested.key, undigested.is_others), (1, &None, false));
+    assert_eq!((row.kind, row.key.as_ref(), &*row.text, row.first_us), (2, Some(&key(1)), "SELECT ?", 10));
+    assert_eq!(row.sample, Sample { text: "SELECT 8".into(), seen_us: 11, latency_ns: 8_000 });
+    assert_eq!((calls(&rows), row.totals.sums.get(Measure::RowsSent)), (9, 16));
+    assert_eq!((row.totals.min_ns, row.totals.max_ns, row.totals.last_us), (1_000, 8_000, 2_000_000));
+    assert_eq!((row.totals.latencies.count(), row.totals.latencies.percentile(1.0)), (8, 8));
+
+    statements.reset();
+    assert_eq!((statements.rows().len(), statements.bytes()), (0, 0));
+    assert!(!statements.record(0, of, &once(1), 14));
+    let again = || statements.intern(&key(1), &text, 2, 15);
+    let new = statements.count(0, 2, &once(1), 15, again);
+    assert!(statements.is_current(new) && !statements.is_current(of));
+    assert_eq!(calls(&statements.rows()), 1);
+}
+
+#[test]
+fn a_flood_evicts_itself_and_nothing_is_lost() {
+    const BYTES: u64 = 256 << 10;
+    let statements = Statements::new(KINDS, BYTES, 2, 64);
+    for _ in 0..3 {
+        (0..20).for_each(|digest| run(&statements, digest, 0));
+    }
+    for digest in 100..20_100 {
+        run(&statements, digest, 1);
+        if digest % 50 == 0 {
+            (0..20).for_each(|digest| run(&statements, digest, 0));
+        }
+        assert!(statements.bytes() <= BYTES + 4096, "{}", statements.bytes());
+    }
+    let rows = statements.rows();
+    assert_eq!(calls(&rows), 60 + 20_000 + 400 * 20);
+    for digest in 0..20 {
+        let of = |row: &&StatementRow| row.key.as_ref().is_some_and(|key| key.digest == digest);
+        let row = rows.iter().find(of).unwrap_or_else(|| panic!("{digest} was evicted"));
+        assert_eq!(row.totals.sums.get(Measure::Calls), 403);
+    }
+    let others: Vec<&StatementRow> = rows.iter().filter(|row| row.is_others).collect();
+    assert!(others.len() == 1 && others[0].kind == 1, "{others:?}");
+    assert_eq!(statements.lost(), others[0].totals.sums.get(Measure::Calls));
+}
+
+#[test]
+fn what_lasts_is_evicted_by_least_use() {
+    let statements = Statements::new(KINDS, 64 << 10, 1, 0);
+    for round in 0..200 {
+        // All run more than once; the first five run most.
+        for digest in (0..5).chain(5 + round * 10..15 + round * 10) {
+            run(&statements, digest, 0);
+            run(&statements, digest, 0);
+        }
+    }
+    let rows = statements.rows();
+    assert_eq!(calls(&rows), 200 * 30);
+    for digest in 0..5 {
+        assert!(rows.iter().any(|row| row.key == Some(key(digest))), "{digest}");
+    }
+}
+
+#[test]
+fn without_memory_statements_are_counted_by_kind() {
+    let statements = Statements::new(KINDS, 0, 1, 64);
+    (0..10).for_each(|digest| run(&statements, digest, 2));
+    let rows = statements.rows();
+    assert_eq!((rows.len(), rows[0].kind, rows[0].is_others, calls(&rows)), (1, 2, true, 10));
+    assert_eq!(statements.lost(), 10);
+}
