@@ -229,7 +229,7 @@ fn targets_and_accounts_that_are_not_allowed() {
         (allowed.join("../outside"), 1290),
         (allowed.join("full"), 1004),
         (allowed.join("of_other"), 1004),
-        (allowed.join("none/none"), 1290),
+        (allowed.join("none/none"), 1004),
     ] {
         let done = root.query_drop(format!("BACKUP SERVER TO '{}'", target.display()));
         assert_eq!(error_code(done), code, "{}", target.display());
