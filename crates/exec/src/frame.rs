@@ -181,7 +181,7 @@ impl Frame {
             Some(statement) => statement.row(db, kind, now_us),
             None => db.statements.without_digest(kind.index()),
         };
-        let row = db.statements.count(lane(), kind.index(), measured, now_us, row);
+        let row = db.statements.count(shard(), kind.index(), measured, now_us, row);
         let Some(sample) = sample else { return };
         db.statements.keep_sample(row, sample, latency_ns, now_us);
         if let Some(statement) = &self.statement {
@@ -207,14 +207,14 @@ fn measure_of(counter: Counted) -> Measure {
 }
 
 /// Returns the number of the calling thread, for the statistics.
-fn lane() -> usize {
+fn shard() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static LANE: Cell<Option<usize>> = const { Cell::new(None) };
     }
-    LANE.with(|lane| {
-        let number = lane.get().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
-        lane.set(Some(number));
+    LANE.with(|shard| {
+        let number = shard.get().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
+        shard.set(Some(number));
         number
     })
 }

@@ -5,7 +5,7 @@
 //!   statements without a digest, and one for evicted statements ("others"). Each other slot belongs to one
 //!   statement at a time, and each new owner starts a *generation*.
 //! - A [`StatementRef`] is a slot and a generation. Plans keep it, so that their statements need no lookup.
-//! - *Lanes* (`lanes.rs`) hold the sums, the *directory* (`directory.rs`) the texts.
+//! - *Shards* (`shards.rs`) hold the sums, the *directory* (`directory.rs`) the texts.
 //!
 //! # Life cycle of a row
 //! ```text
@@ -18,7 +18,7 @@
 //! - Charged bytes are at most `bytes_max` and one row, and an eighth more while a reader copies the rows.
 //!
 //! # Lock order
-//! `moves`, directory, lane, sample. A statement that ends locks only a lane, unless its row is unknown.
+//! `moves`, directory, shard, sample. A statement that ends locks only a shard, unless its row is unknown.
 //! `moves` is held while sums move between slots and while a reader copies them, so that the reader sees
 //! each statement once. A statement only tries to lock `moves`.
 //!
@@ -28,8 +28,8 @@
 use std::sync::Arc;
 
 use crate::directory::{Directory, ENTRY_BYTES, Entry, Sample, StatementKey};
-use crate::lanes::{Lanes, Totals};
 use crate::measured::Measured;
+use crate::shards::{Shards, Totals};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
 
 /// Share of the memory for statements on probation.
@@ -81,7 +81,7 @@ pub struct StatementRow {
 /// Statistics of statements.
 pub struct Statements {
     directory: RwLock<Directory>,
-    lanes: Lanes,
+    shards: Shards,
     moves: Mutex<()>,
     kinds: usize,
     /// Samples of statements without a digest, by kind.
@@ -100,7 +100,7 @@ impl Statements {
         let slots = 2 * kinds + (bytes_max / ROW_BYTES_MIN) as usize;
         Statements {
             directory: RwLock::new(Directory::new(2 * kinds)),
-            lanes: Lanes::new(threads, slots),
+            shards: Shards::new(threads, slots),
             moves: Mutex::default(),
             kinds,
             samples: Mutex::new(vec![None; kinds]),
@@ -124,7 +124,7 @@ impl Statements {
     /// Returns whether the row still belongs to the statement that the reference was made for.
     #[inline]
     pub fn is_current(&self, of: StatementRef) -> bool {
-        self.lanes.generation(of.slot as usize) == of.generation
+        self.shards.generation(of.slot as usize) == of.generation
     }
 
     /// Returns the number of rows that were evicted, or for which there was no memory.
@@ -150,13 +150,13 @@ impl Statements {
         if let Some(entry) = directory.find(key) {
             return reference(entry);
         }
-        let Some(slot) = directory.free_slot(self.lanes.slots()) else {
+        let Some(slot) = directory.free_slot(self.shards.slots()) else {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return self.others(kind);
         };
         let entry = Arc::new(Entry {
             slot,
-            generation: self.lanes.generation(slot),
+            generation: self.shards.generation(slot),
             key: key.clone(),
             text: Arc::clone(text),
             kind,
@@ -186,12 +186,12 @@ impl Statements {
             let victim = directory.victim(
                 (self.bytes_max / PROBATION_SHARE) as usize,
                 |entry| entry.bytes(self.sample_bytes),
-                |slot| self.lanes.calls(slot),
+                |slot| self.shards.calls(slot),
             );
             let Some(victim) = victim else { break };
             directory.remove(&victim);
-            self.lanes.renew(victim.slot);
-            let of_cells = self.lanes.take(victim.slot, self.others(victim.kind).slot as usize);
+            self.shards.renew(victim.slot);
+            let of_cells = self.shards.take(victim.slot, self.others(victim.kind).slot as usize);
             directory.release(victim.slot);
             let freed = (victim.bytes(self.sample_bytes) + of_cells) as u64;
             self.bytes.fetch_sub(freed.min(self.bytes()), Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl Statements {
     /// or reset. `thread` numbers the calling thread.
     #[inline]
     pub fn record(&self, thread: usize, of: StatementRef, measured: &Measured, now_us: u64) -> bool {
-        let added = self.lanes.add(thread, (of.slot as usize, of.generation), measured, now_us);
+        let added = self.shards.add(thread, (of.slot as usize, of.generation), measured, now_us);
         let Some(grown) = added else { return false };
         if grown > 0 {
             let before = self.bytes.fetch_add(grown as u64, Ordering::Relaxed);
@@ -263,7 +263,7 @@ impl Statements {
     pub fn rows(&self) -> Vec<StatementRow> {
         let _moves = self.moves.lock();
         let entries = self.directory.read().entries();
-        let mut sums = self.lanes.sums();
+        let mut sums = self.shards.sums();
         let mut take = |slot: usize| sums.get_mut(slot).and_then(Option::take);
         let mut rows = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -296,9 +296,9 @@ impl Statements {
         let _moves = self.moves.lock();
         let mut directory = self.directory.write();
         for entry in directory.entries() {
-            self.lanes.renew(entry.slot);
+            self.shards.renew(entry.slot);
         }
-        self.lanes.clear();
+        self.shards.clear();
         directory.clear();
         self.samples.lock().fill(None);
         self.bytes.store(0, Ordering::Relaxed);

@@ -6,19 +6,19 @@
 //! # Mutations that were found
 //! | mutation | check |
 //! |---|---|
-//! | a lane is emptied before the generation is raised | `nothing_is_lost` |
-//! | a statement checks the generation before it locks a lane | `nothing_is_lost` |
+//! | a shard is emptied before the generation is raised | `nothing_is_lost` |
+//! | a statement checks the generation before it locks a shard | `nothing_is_lost` |
 //! | a reader copies rows while sums move | `a_reader_sees_each_statement_once` |
 #![allow(dead_code)]
 
 #[path = "../src/directory.rs"]
 mod directory;
-#[path = "../src/lanes.rs"]
-mod lanes;
 #[path = "../src/latencies.rs"]
 mod latencies;
 #[path = "../src/measured.rs"]
 mod measured;
+#[path = "../src/shards.rs"]
+mod shards;
 #[path = "../src/statements.rs"]
 mod statements;
 
@@ -39,13 +39,13 @@ use crate::statements::Statements;
 
 const SCHEDULES: usize = 400;
 
-fn run(statements: &Statements, lane: usize, digest: u128) {
+fn run(statements: &Statements, shard: usize, digest: u128) {
     let key = StatementKey { schema: None, digest, is_nested: false };
     let text = Arc::from("SELECT ?");
     let mut measured = Measured::default();
     measured.add(Measure::Calls, 1);
     let intern = || statements.intern(&key, &text, 0, 1);
-    statements.count(lane, 0, &measured, 1, intern);
+    statements.count(shard, 0, &measured, 1, intern);
 }
 
 fn calls(statements: &Statements) -> u64 {

@@ -1,4 +1,4 @@
-//! Statistics of statements: sums over lanes, eviction, resets, samples.
+//! Statistics of statements: sums over shards, eviction, resets, samples.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn calls(rows: &[StatementRow]) -> u64 {
 }
 
 #[test]
-fn lanes_add_up_and_a_reset_leaves_nothing() {
+fn shards_add_up_and_a_reset_leaves_nothing() {
     let statements = Statements::new(KINDS, 1 << 20, 4, 100);
     let text: Arc<str> = "SELECT ?".into();
     let of = statements.intern(&key(1), &text, 2, 10);

@@ -222,6 +222,7 @@ fn targets_and_accounts_that_are_not_allowed() {
     fs::create_dir(allowed.join("full")).expect("created");
     fs::create_dir(allowed.join("full/inside")).expect("created");
     fs::create_dir(allowed.join("empty")).expect("created");
+    fs::write(allowed.join("file"), "x").expect("written");
     std::os::unix::fs::symlink(folder.path(), allowed.join("link")).expect("created");
     for (target, code) in [
         (outside.clone(), 1290),
@@ -230,11 +231,14 @@ fn targets_and_accounts_that_are_not_allowed() {
         (allowed.join("full"), 1004),
         (allowed.join("of_other"), 1004),
         (allowed.join("none/none"), 1004),
+        (allowed.join("file"), 1004),
     ] {
         let done = root.query_drop(format!("BACKUP SERVER TO '{}'", target.display()));
         assert_eq!(error_code(done), code, "{}", target.display());
     }
     assert!(!outside.exists());
+    let done = root.query_drop(to("file")).expect_err("a file").to_string();
+    assert!(!done.contains("not empty"), "{done}");
     root.query_drop(to("empty")).expect("an empty directory is allowed");
     for sql in ["BACKUP SERVER TO 'x' 2 CONCURRENT", "BACKUP SERVER TO", "BACKUP SERVER"] {
         root.query_drop(sql).expect_err(sql);
@@ -282,6 +286,10 @@ fn an_interrupted_backup_is_none() {
         killer.borrow_mut().query_drop(format!("KILL QUERY {id}")).expect("killed");
     });
     assert_eq!(error_code(killed), 1317);
+    assert!(!dir.exists(), "the statement created it");
+    let sql = format!("SET STATEMENT max_statement_time=1 FOR BACKUP SERVER TO '{}'", dir.display());
+    assert_eq!(error_code(server.client().query_drop(sql)), 1969);
+    assert!(!dir.exists(), "the statement created it");
     assert_eq!(fs::read_dir(&dir).map_or(0, Iterator::count), 0, "nothing is left");
     // SIGKILL of the server: what is left is no backup, and no server starts in it.
     let left = folder.path().join("left");

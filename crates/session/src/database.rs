@@ -293,8 +293,8 @@ impl Database {
 
 /// Longest example of a statement.
 const SAMPLE_BYTES_MAX: usize = 1024;
-/// Most lanes of the statistics: more threads than that rarely end statements at the same moment.
-const LANES_MAX: usize = 32;
+/// Maximum number of shards of the statistics: more threads than that rarely end statements at the same moment.
+const SHARDS_MAX: usize = 32;
 
 /// Creates the statistics of statements.
 fn statements(env: &TrxEnv) -> Statements {
@@ -307,7 +307,7 @@ fn statements(env: &TrxEnv) -> Statements {
         0 => std::thread::available_parallelism().map_or(1, |n| n.get() + 1),
         workers => workers,
     };
-    Statements::new(EventKind::COUNT, bytes_max, (2 * workers).min(LANES_MAX), SAMPLE_BYTES_MAX)
+    Statements::new(EventKind::COUNT, bytes_max, (2 * workers).min(SHARDS_MAX), SAMPLE_BYTES_MAX)
 }
 
 /// Returns the first result of UUID_SHORT: the low byte of the server's id, followed by the second of the

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +27,9 @@ impl RealFs {
         Arc::new(RealFs)
     }
 }
+
+/// Mode of new directories: they contain rows and password hashes.
+const DIR_MODE: u32 = 0o700;
 
 struct RealFile {
     file: fs::File,
@@ -102,7 +105,7 @@ impl Fs for RealFs {
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)
+        fs::DirBuilder::new().recursive(true).mode(DIR_MODE).create(dir)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

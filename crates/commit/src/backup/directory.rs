@@ -6,8 +6,8 @@
 //! finish: lengths, sync of every file, sync of the directories
 //!         write and sync the manifest as cohort-backup.unfinished, rename it to cohort-backup.json
 //! ```
-//! Dropping an unfinished sink removes the files that it has written. If that fails, the file
-//! `cohort-backup.unfinished`, which is removed last, still marks the directory.
+//! Dropping an unfinished sink removes the files that it has written, and the directory if it created it. If
+//! that fails, the file `cohort-backup.unfinished`, which is removed last, still marks the directory.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -28,20 +28,39 @@ pub struct DirectorySink {
     dirs: BTreeSet<PathBuf>,
     /// The file that was written last.
     open: Option<(String, SharedFile)>,
+    /// The sink has created the directory.
+    is_created: bool,
     is_finished: bool,
 }
 
 impl DirectorySink {
-    /// Begins a backup in a directory that is missing or empty. The error is `AlreadyExists` if it is not.
+    /// Begins a backup in a directory that is missing or empty. The error is `DirectoryNotEmpty` if it is
+    /// not.
     pub fn new(fs: SharedFs, dir: &Path) -> io::Result<DirectorySink> {
-        fs.create_dir_all(dir)?;
-        if !fs.is_empty_dir(dir)? {
-            return Err(io::Error::from(io::ErrorKind::AlreadyExists));
-        }
+        let is_created = match fs.is_empty_dir(dir) {
+            Ok(true) => {
+                fs.create_dir_all(dir)?;
+                false
+            }
+            Ok(false) => return Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs.create_dir_all(dir)?;
+                true
+            }
+            Err(error) => return Err(error),
+        };
         let mark = fs.open(&dir.join(UNFINISHED), OpenMode::CreateNew)?;
         let dirs = BTreeSet::from([dir.to_path_buf()]);
         let dir = dir.to_path_buf();
-        let sink = DirectorySink { fs, dir, files: BTreeSet::new(), dirs, open: None, is_finished: false };
+        let sink = DirectorySink {
+            fs,
+            dir,
+            files: BTreeSet::new(),
+            dirs,
+            open: None,
+            is_created,
+            is_finished: false,
+        };
         mark.write_at(MARK, 0)?;
         mark.sync_data()?;
         sink.fs.sync_dir(&sink.dir)?;
@@ -108,6 +127,9 @@ impl Drop for DirectorySink {
         if removed.into_iter().all(|is_removed| is_removed) {
             let _ = self.fs.remove(&self.dir.join(MANIFEST));
             let _ = self.fs.remove(&self.dir.join(UNFINISHED));
+            if self.is_created {
+                let _ = self.fs.remove_dir(&self.dir);
+            }
         }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! # Concepts
 //! The backup runs on a thread of its own, because it reads and writes files for long. The statement's fiber
-//! waits for it, shows its progress in the process list, and passes on KILL and the loss of the client.
+//! waits for it, shows its progress in the process list, and passes on KILL and `max_statement_time`. The
+//! loss of the client ends a stream; a backup TO a directory then continues, as statements without a result
+//! do.
 //!
 //! With TO STREAM the thread puts pieces of files into a queue of [`QUEUE_PIECES`], and waits while it is
 //! full. The fiber sends one row for each: `file`, `offset`, `data`. So a client that reads slowly slows the
@@ -30,6 +32,7 @@ use cohort_commit::{
     ServerIdentity,
 };
 use cohort_config::{VERSION, VarId, VarValue};
+use cohort_expr::SessionHooks as _;
 use cohort_locks::{KillFlag, Sleeper};
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultHead, ResultSink, TypeCode};
 use cohort_session::Job;
@@ -61,8 +64,8 @@ struct Piece {
 struct Shared {
     control: BackupControl,
     state: Mutex<State>,
-    /// Notifies the thread: there is room in the queue.
-    room: Condvar,
+    /// Notifies the thread: the queue has space.
+    has_space: Condvar,
     /// The statement's wait slot.
     sleeper: Arc<dyn Sleeper>,
 }
@@ -74,14 +77,14 @@ struct State {
 }
 
 impl Shared {
-    /// Waits for room in the queue, and adds a piece.
+    /// Waits for space in the queue, and adds a piece.
     fn push(&self, file: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state.lock();
         while state.queue.len() >= QUEUE_PIECES {
             if self.control.is_interrupted.load(Ordering::Relaxed) {
                 return Err(io::Error::from(io::ErrorKind::Interrupted));
             }
-            self.room.wait_for(&mut state, LOOK_AGAIN);
+            self.has_space.wait_for(&mut state, LOOK_AGAIN);
         }
         state.queue.push_back(Piece { file: file.to_owned(), offset, bytes: bytes.to_vec() });
         drop(state);
@@ -89,7 +92,7 @@ impl Shared {
         Ok(())
     }
 
-    fn has_news(&self) -> bool {
+    fn has_work(&self) -> bool {
         let state = self.state.lock();
         !state.queue.is_empty() || state.done.is_some()
     }
@@ -122,7 +125,7 @@ impl Session {
         let shared = Arc::new(Shared {
             control: BackupControl::default(),
             state: Mutex::default(),
-            room: Condvar::new(),
+            has_space: Condvar::new(),
             sleeper: self.state.db.locks.sleeper(),
         });
         let (to, label): (Box<dyn BackupSink + Send>, String) = match target {
@@ -175,7 +178,7 @@ impl Session {
         }
         let sink =
             DirectorySink::new(self.state.db.fs.clone(), &real).map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => SqlError::backup_directory_not_empty(&path.display()),
+                io::ErrorKind::DirectoryNotEmpty => SqlError::backup_directory_not_empty(&path.display()),
                 _ => failed(&error),
             })?;
         Ok((sink, path))
@@ -235,9 +238,9 @@ impl Session {
             // After KILL the thread ends soon.
             let kill = if killed.is_none() { &self.state.kill } else { &no_kill };
             let sleeper = Arc::clone(&shared.sleeper);
-            let slept = db.locks.sleep_until(sleeper, LOOK_AGAIN, kill, || shared.has_news());
-            if let (Err(error), None) = (slept, &killed) {
-                killed = Some(lock_error(error));
+            let slept = db.locks.sleep_until(sleeper, LOOK_AGAIN, kill, || shared.has_work());
+            if killed.is_none() {
+                killed = slept.map_err(lock_error).and_then(|_| self.state.check_interrupt()).err();
             }
             if killed.is_some() || sink.is_dead() {
                 shared.control.is_interrupted.store(true, Ordering::Relaxed);
@@ -251,7 +254,7 @@ impl Session {
                 let pieces = std::mem::take(&mut state.queue);
                 (pieces, state.done.take())
             };
-            shared.room.notify_all();
+            shared.has_space.notify_all();
             for piece in pieces {
                 if killed.is_none() {
                     sink.row(&[

@@ -1,13 +1,13 @@
-//! Sums of statements, spread over lanes so that threads do not wait for each other.
+//! Sums of statements, spread over shards so that threads do not wait for each other.
 //!
-//! A lane is a mutex around a list of cells by slot. A statement that ends adds its numbers in its thread's
-//! lane, or in the next free one. So a row of the statistics is the sum of a slot's cells over all lanes.
+//! A shard is a mutex around a list of cells by slot. A statement that ends adds its numbers in its thread's
+//! shard, or in the next free one. So a row of the statistics is the sum of a slot's cells over all shards.
 //!
 //! # Invariants
-//! - A cell belongs to one generation of its slot. [`Lanes::add`] checks it under the lane's lock.
-//! - The generation is raised before the lanes are emptied ([`Lanes::take`]). So a statement that adds under
-//!   the old generation does so before the cell is taken, and is part of what is taken.
-//! - No lane's lock is held while another lock is requested, and a section never sleeps: a fiber keeps its
+//! - A cell belongs to one generation of its slot. [`Shards::add`] checks it under the shard's lock.
+//! - The generation is raised before the shards are emptied ([`Shards::take`]). So a statement that adds
+//!   under the old generation does so before the cell is taken, and is part of what is taken.
+//! - No shard's lock is held while another lock is requested, and a section never sleeps: a fiber keeps its
 //!   thread.
 
 use crate::latencies::Latencies;
@@ -56,29 +56,29 @@ impl Totals {
     }
 }
 
-/// Bytes of the part of a row in one lane, without its histogram.
+/// Bytes of the part of a row in one shard, without its histogram.
 const CELL_BYTES: usize = size_of::<Totals>();
 
-/// The parts of all rows in one lane, by slot.
+/// The parts of all rows in one shard, by slot.
 type Cells = Vec<Option<Box<Totals>>>;
 
-/// A lane on cache lines of its own.
+/// A shard on cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct Lane(Mutex<Cells>);
+struct Shard(Mutex<Cells>);
 
-/// All lanes.
-pub(crate) struct Lanes {
-    lanes: Box<[Lane]>,
+/// All shards.
+pub(crate) struct Shards {
+    shards: Box<[Shard]>,
     /// The generations of all slots.
     generations: Box<[AtomicU32]>,
 }
 
-impl Lanes {
-    /// Creates `lanes` lanes for `slots` slots.
-    pub fn new(lanes: usize, slots: usize) -> Lanes {
-        Lanes {
-            lanes: (0..lanes.next_power_of_two()).map(|_| Lane::default()).collect(),
+impl Shards {
+    /// Creates `shards` shards for `slots` slots.
+    pub fn new(shards: usize, slots: usize) -> Shards {
+        Shards {
+            shards: (0..shards.next_power_of_two()).map(|_| Shard::default()).collect(),
             generations: (0..slots).map(|_| AtomicU32::new(0)).collect(),
         }
     }
@@ -99,14 +99,15 @@ impl Lanes {
         generation.store(generation.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
-    /// Locks the lane of a thread, or the next one that is free.
+    /// Locks the shard of a thread, or the next one that is free.
     fn lock(&self, thread: usize) -> MutexGuard<'_, Cells> {
-        let mask = self.lanes.len() - 1;
-        let free = (0..self.lanes.len()).find_map(|n| self.lanes[thread.wrapping_add(n) & mask].0.try_lock());
-        free.unwrap_or_else(|| self.lanes[thread & mask].0.lock())
+        let mask = self.shards.len() - 1;
+        let free =
+            (0..self.shards.len()).find_map(|n| self.shards[thread.wrapping_add(n) & mask].0.try_lock());
+        free.unwrap_or_else(|| self.shards[thread & mask].0.lock())
     }
 
-    /// Adds a statement. Returns the number of bytes that the lane has grown by, or `None` if the slot
+    /// Adds a statement. Returns the number of bytes that the shard has grown by, or `None` if the slot
     /// belongs to another statement by now.
     #[inline]
     pub fn add(
@@ -126,19 +127,19 @@ impl Lanes {
 
     /// Returns the number of statements of a slot.
     pub fn calls(&self, slot: usize) -> u64 {
-        let of = |lane: &Lane| {
-            let cells = lane.0.lock();
+        let of = |shard: &Shard| {
+            let cells = shard.0.lock();
             cells.get(slot).and_then(Option::as_ref).map_or(0, |cell| cell.sums.get(Measure::Calls))
         };
-        self.lanes.iter().map(of).sum()
+        self.shards.iter().map(of).sum()
     }
 
     /// Moves the sums of a slot, whose generation was raised, into another slot. Returns the number of bytes
     /// that became free, less those that the other slot has grown by.
     pub fn take(&self, slot: usize, into: usize) -> usize {
         let mut freed = 0;
-        for lane in &self.lanes {
-            let mut cells = lane.0.lock();
+        for shard in &self.shards {
+            let mut cells = shard.0.lock();
             let Some(cell) = cells.get_mut(slot).and_then(Option::take) else { continue };
             let (other, made) = cell_of(&mut cells, into);
             let grown = made + other.merge(&cell);
@@ -149,21 +150,21 @@ impl Lanes {
 
     /// Removes all sums. The generations were raised.
     pub fn clear(&self) {
-        for lane in &self.lanes {
+        for shard in &self.shards {
             // Dropped after the lock is released.
-            let _old = std::mem::take(&mut *lane.0.lock());
+            let _old = std::mem::take(&mut *shard.0.lock());
         }
     }
 
-    /// Returns the sums by slot. Each lane is copied in short pieces.
+    /// Returns the sums by slot. Each shard is copied in short pieces.
     pub fn sums(&self) -> Vec<Option<Totals>> {
         let mut sums: Vec<Option<Totals>> = Vec::new();
-        for lane in &self.lanes {
+        for shard in &self.shards {
             let mut from = 0;
             loop {
                 let mut piece: Vec<(usize, Totals)> = Vec::with_capacity(PIECE);
                 let end = {
-                    let cells = lane.0.lock();
+                    let cells = shard.0.lock();
                     let there = cells.iter().enumerate().skip(from).take(PIECE);
                     let held = there.filter_map(|(slot, cell)| Some((slot, Totals::clone(cell.as_ref()?))));
                     piece.extend(held);
