@@ -293,7 +293,8 @@ impl Database {
 
 /// Longest example of a statement.
 const SAMPLE_BYTES_MAX: usize = 1024;
-/// Maximum number of shards of the statistics: more threads than that rarely end statements at the same moment.
+/// Maximum number of shards of the statistics: more threads than that rarely end statements at the same
+/// moment.
 const SHARDS_MAX: usize = 32;
 
 /// Creates the statistics of statements.
