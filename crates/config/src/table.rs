@@ -309,7 +309,7 @@ with_inert_settings! { settings! {
     InnodbBufferPoolDumpAtShutdown = Setting::global("innodb_buffer_pool_dump_at_shutdown", flag(true)).acts(Statement).doc("A clean stop writes down which pages are in memory.");
     InnodbBufferPoolDumpNow = Setting::global("innodb_buffer_pool_dump_now", flag(false)).acts(Global).doc("ON: which pages are in memory is written down now. It reads as OFF afterwards.");
     InnodbBufferPoolDumpPct = Setting::global("innodb_buffer_pool_dump_pct", num(25, 1, 100)).acts(Statement).doc("Share of the pages in memory that is written down, those that were used lately first.").unit("percent");
-    InnodbBufferPoolFilename = Setting::global("innodb_buffer_pool_filename", text("ib_buffer_pool")).read_only().doc("File of the list of pages, in the data directory. Its form is not MariaDB's: a list of the other server is passed over.");
+    InnodbBufferPoolFilename = Setting::global("innodb_buffer_pool_filename", text("ib_buffer_pool")).read_only().doc("File of the list of pages, in the data directory. Its form is not MariaDB's: a list of the other server is ignored.");
     InnodbBufferPoolLoadAbort = Setting::global("innodb_buffer_pool_load_abort", flag(false)).acts(Global).doc("ON: the reading of listed pages ends. It reads as OFF afterwards.");
     InnodbBufferPoolLoadAtStartup = Setting::global("innodb_buffer_pool_load_at_startup", flag(true)).read_only().doc("A start reads the listed pages while clients are served.");
     InnodbBufferPoolLoadNow = Setting::global("innodb_buffer_pool_load_now", flag(false)).acts(Global).doc("ON: the listed pages are read now. It reads as OFF afterwards.");

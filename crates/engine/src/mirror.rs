@@ -176,7 +176,7 @@ impl Engine for Mirror {
 
     fn indexes(&self) -> Result<Vec<IndexId>, EngineError> {
         let (first, second) = (self.first.indexes()?, self.second.indexes()?);
-        assert_eq!(first, second, "the mirrored engines hold different key spaces");
+        assert_eq!(first, second, "the mirrored engines hold different index trees");
         Ok(first)
     }
 

@@ -57,7 +57,7 @@ fn pages_that_save_a_block_are_compressed_and_damage_is_noticed() {
         // Without the marker of compression, the image is validated by the checksum of plain images.
         assert!(at == 4 || compression.plain(damaged).is_none(), "byte {at}");
     }
-    assert!(compression.image(IndexId(17), &plain).is_none(), "of another key space");
+    assert!(compression.image(IndexId(17), &plain).is_none(), "of another index tree");
     assert!(compression.image(TABLE, &plain[..4096]).is_none(), "it takes a block in any case");
     assert_eq!(compression.failed.load(Ordering::Relaxed), 1);
 }

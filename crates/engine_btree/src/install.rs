@@ -4,7 +4,7 @@
 //! 1. Latch the leaf that covers the key exclusively. Split it first if it lacks space.
 //! 2. If the entry's newest version belongs to an aborted transaction, or to an earlier part of the same
 //!    transaction (`trx.rs`), use the version before it as the current one.
-//! 3. Write a long value to an overflow extent.
+//! 3. Write an overflow value to an extent.
 //! 4. Add the current version to the transaction's undo, and its overflow value to the values to free after
 //!    the commit.
 //! 5. Write the new version with a reference to the undo, and list the page as changed.

@@ -109,7 +109,7 @@ fn encode(pages: &[(IndexId, PageId)]) -> Vec<u8> {
 fn read(fs: &SharedFs, path: &Path) -> Result<Vec<(IndexId, PageId)>, String> {
     let file = fs.open(path, OpenMode::Read).map_err(|error| error.to_string())?;
     let len = file.len().map_err(|error| error.to_string())?;
-    let damaged = || "the list of pages is damaged and is passed over".to_owned();
+    let damaged = || "the list of pages is damaged and is ignored".to_owned();
     if len > FILE_BYTES_MAX {
         return Err(damaged());
     }

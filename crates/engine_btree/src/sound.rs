@@ -93,7 +93,7 @@ pub fn check(image: &[u8], of: ImageOf) -> Result<(), Unsound> {
             let is_name = entry.value.len() == CHILD_BYTES;
             children.push(u64::from_le_bytes(*child.filter(|_| is_name).ok_or("an entry names no child")?));
         } else if entry.flags & OVERFLOW != 0 && entry.value.len() != NAME_BYTES {
-            return Err("an entry names no long value");
+            return Err("an entry names no overflow value");
         }
         before = Some(entry.suffix);
     }

@@ -413,7 +413,7 @@ impl Store {
             return Err(self.corrupt(image.extent, "it holds another page"));
         }
         if page.level() > 0 && !self.knows_children(image, &page) {
-            return Err(self.unsound(image.extent, id, "it names a child that its key space does not have"));
+            return Err(self.unsound(image.extent, id, "it names a child that its index tree does not have"));
         }
         Ok(page)
     }

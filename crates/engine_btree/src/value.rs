@@ -24,7 +24,7 @@ pub fn extent_of(name: &[u8]) -> Extent {
     read(&mut r).expect("an overflow entry holds an extent's name")
 }
 
-/// Writes a long value of an index to an overflow extent. Returns the reference and the extent.
+/// Writes an overflow value of an index to an extent. Returns the reference and the extent.
 pub fn write(store: &Store, index: IndexId, value: &[u8]) -> Result<([u8; NAME_BYTES], Extent), EngineError> {
     if u32::try_from(value.len()).is_err() {
         return Err(EngineError::TooLarge { bytes_max: u64::from(u32::MAX) });
@@ -41,7 +41,7 @@ pub fn write(store: &Store, index: IndexId, value: &[u8]) -> Result<([u8; NAME_B
     Ok((name, extent))
 }
 
-/// Returns the value in the format of an entry. A long value is written to an overflow extent.
+/// Returns the value in the format of an entry. An overflow value is written to an extent of its own.
 pub fn keep(store: &Store, index: IndexId, value: &[u8]) -> Result<(Value, Option<Extent>), EngineError> {
     if value.len() <= INLINE_BYTES_MAX {
         return Ok((Value { is_overflow: false, bytes: value.into() }, None));
@@ -66,7 +66,7 @@ impl Stored {
         let is_compressed = r.u64().is_ok_and(|block| block & COMPRESSED != 0);
         let crc = Reader::new(&name[NAME_BYTES - 4..]).u32();
         if crc != Ok(crc32c::crc32c(&bytes)) {
-            return Err(store.corrupt(extent, "a long value fails its checksum"));
+            return Err(store.corrupt(extent, "an overflow value fails its checksum"));
         }
         Ok(Stored { extent, is_compressed, bytes })
     }
@@ -81,7 +81,7 @@ impl Stored {
         match self.plain() {
             Some(value) => out.extend_from_slice(value),
             None if store.compression.expand_value(&self.bytes, out) => {}
-            None => return Err(store.corrupt(self.extent, "a compressed long value does not expand")),
+            None => return Err(store.corrupt(self.extent, "a compressed overflow value does not expand")),
         }
         Ok(())
     }

@@ -169,7 +169,7 @@ impl Look<'_> {
             }
             let entry = page.entry(n);
             if entry.is_overflow && !self.tree.values.lock().contains(&value::extent_of(entry.value)) {
-                self.problem(page, "names a long value that is not the index's");
+                self.problem(page, "names an overflow value that is not the index's");
                 return;
             }
             before = Some(key);

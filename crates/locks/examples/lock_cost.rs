@@ -67,7 +67,7 @@ fn ranges(table: &std::sync::Arc<LockTable>) {
     };
     insert("no range locked");
     let mut reader = table.owner(TrxId(1));
-    for (index, what) in [(84, "a range in its shard"), (20, "a range in its key space")] {
+    for (index, what) in [(84, "a range in its shard"), (20, "a range in its index tree")] {
         let scan = RangeScan::new(IndexId(index), Towards::Up, Uncommitted::Block);
         table.watch(&mut reader, &scan, LockSpan { start: vec![255], end: None });
         table.advance(&mut reader, &scan, StepTo::End, LONG, &kill).expect("there is no other owner");
