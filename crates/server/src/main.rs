@@ -191,11 +191,6 @@ fn initialize(
     let new = datadir::create(path).map_err(|e| e.to_string())?;
     let datadir = new.datadir();
     storage::initialize(datadir.path(), world, globals).map_err(|e| e.to_string())?;
-    let Some((file, statements)) = statements else {
-        new.finish().map_err(|e| e.to_string())?;
-        log.note(format_args!("Data directory '{}' was created; root has no password", path.display()));
-        return Ok(());
-    };
     put_facts(globals, options, datadir);
     // Nothing of this is replicated.
     let storage_options = StorageOptions { log_bin: None, failpoint: None, layout: None };
@@ -203,22 +198,29 @@ fn initialize(
     let storage = storage.map_err(|e| e.to_string())?;
     let commit = Arc::clone(&storage.commit);
     let backend = SqlBackend::new(storage, world, globals, &Arc::new(Status::default()), log);
-    let done = init_file::run(&backend, ConnectionId(1), &statements);
+    system_tables::create_missing(&backend, ConnectionId(1), log);
+    let done = match &statements {
+        Some((_, text)) => init_file::run(&backend, ConnectionId(2), text),
+        None => Ok(()),
+    };
     drop(backend);
     commit.close().map_err(|e| e.to_string())?;
+    let file = statements.map(|(file, _)| file);
     done.map_err(|why| {
         format!(
             "'{}' of init_file failed: {why}. Remove what is in '{}' before you repeat --initialize",
-            file.display(),
+            file.as_deref().unwrap_or(Path::new("")).display(),
             path.display()
         )
     })?;
     new.finish().map_err(|e| e.to_string())?;
-    log.note(format_args!(
-        "Data directory '{}' was created, '{}' was executed",
-        path.display(),
-        file.display()
-    ));
+    let path = path.display();
+    match file {
+        None => log.note(format_args!("Data directory '{path}' was created; root has no password")),
+        Some(file) => {
+            log.note(format_args!("Data directory '{path}' was created, '{}' was executed", file.display()));
+        }
+    }
     Ok(())
 }
 

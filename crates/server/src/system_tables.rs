@@ -7,8 +7,8 @@ use crate::error_log::ErrorLog;
 use crate::init_file;
 use crate::sql_backend::SqlBackend;
 
-/// Creates the tables that are missing: all in a new data directory or in one of an earlier build, and those
-/// that an administrator has dropped. Without room for them the server starts, too.
+/// Creates the tables that are missing: all of them during `--initialize` and in a data directory of an
+/// earlier build, and those that an administrator has dropped. Without room for them the server starts, too.
 pub fn create_missing(backend: &SqlBackend, id: ConnectionId, log: &ErrorLog) {
     let db = backend.database();
     let catalog = db.catalog();

@@ -141,7 +141,10 @@ impl Session {
         };
         self.process().set_state(STATE);
         self.start_backup(&shared, to, label)?;
-        let rows = self.await_backup(&shared, sink)?;
+        self.begin_deadline();
+        let rows = self.await_backup(&shared, sink);
+        self.end_deadline();
+        let rows = rows?;
         match target {
             BackupTarget::Directory(_) => {
                 self.state.settings.env.row_count = 0;
