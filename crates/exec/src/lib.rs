@@ -73,7 +73,7 @@ pub use cohort_expr::TimeZone;
 pub use cohort_info::{STORED_TABLES, create_text_of_mysql, information_schema, reset_error};
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
-    Database, DatabaseParts, EncryptedSession, Ids, LogFiles, LogRows, MemoryLimits, Process,
+    Database, DatabaseParts, EncryptedSession, Ids, LogFiles, LogRows, MemoryLimits, Origin, Process,
     ProcessIdentity, ProcessList, ProcessSnapshot, ReplicaControl, ReplicaRow, ReplicaThreads, ReplicaUntil,
     ServerCallbacks, ServerFiles, SessionState, SourceName, SourceOption, SourceReport, StatementContext,
     StatementLog, VirtualColumn, VirtualTable, VirtualTables, WordList, adjusted_audit_users, check_domains,

@@ -69,9 +69,15 @@ impl Session {
         Ok(session)
     }
 
-    /// Creates the session that runs the statements of `init_file`: it has all privileges and no limits.
-    pub fn of_server(db: Arc<Database>, info: ConnectionInfo, process: Arc<Process>) -> SqlResult<Session> {
-        Session::with_origin(db, info, process, Origin::Server)
+    /// Creates the session that runs the statements of `init_file`, or those of the server's setup: it has all
+    /// privileges and no limits.
+    pub fn of_server(
+        db: Arc<Database>,
+        info: ConnectionInfo,
+        process: Arc<Process>,
+        origin: Origin,
+    ) -> SqlResult<Session> {
+        Session::with_origin(db, info, process, origin)
     }
 
     /// Creates a session without logging a connection.

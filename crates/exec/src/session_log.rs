@@ -134,7 +134,7 @@ impl Session {
 
     /// Writes a command to the general log, unless `sql_log_off` is set.
     pub(crate) fn log_general(&self, command: &str, text: &[u8]) {
-        if !self.state.settings.vars.flag(VarId::SqlLogOff) {
+        if !self.state.settings.vars.flag(VarId::SqlLogOff) && !self.state.identity.is_setup {
             self.state.db.log_general(
                 (self.state.info.id, &self.user_host()),
                 command,

@@ -1,6 +1,7 @@
 //! `init_file`: statements that run before clients do.
 
 use cohort_base::ConnectionId;
+use cohort_exec::Origin;
 use cohort_types::{Collation, ErrorCode};
 
 use crate::backend::{Backend, ConnectionInfo, MultiStatements};
@@ -10,7 +11,7 @@ use crate::sql_backend::SqlBackend;
 /// Runs a text of statements one after the other, and waits until they are durable. The first error ends it.
 /// They run as `root`, with all privileges, whatever became of that account: a lost password is set again in
 /// this way.
-pub fn run(backend: &SqlBackend, id: ConnectionId, text: &[u8]) -> Result<(), String> {
+pub fn run(backend: &SqlBackend, id: ConnectionId, text: &[u8], origin: Origin) -> Result<(), String> {
     let local_root = ("root".to_owned(), "localhost".to_owned());
     let info = ConnectionInfo {
         id,
@@ -27,7 +28,7 @@ pub fn run(backend: &SqlBackend, id: ConnectionId, text: &[u8]) -> Result<(), St
         encryption: None,
         is_local: true,
     };
-    let mut session = backend.connect_server(info).map_err(|error| error.message)?;
+    let mut session = backend.connect_server(info, origin).map_err(|error| error.message)?;
     let mut outcome = OnlyError(None);
     session.query(text, &mut outcome);
     backend.lead();

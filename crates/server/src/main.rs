@@ -12,6 +12,7 @@ use std::time::Duration;
 use cohort_base::ConnectionId;
 use cohort_commit::{Converted, Coordinator};
 use cohort_config::{Build, Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
+use cohort_exec::Origin;
 use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::descriptors::DescriptorLimits;
@@ -191,6 +192,11 @@ fn initialize(
     let new = datadir::create(path).map_err(|e| e.to_string())?;
     let datadir = new.datadir();
     storage::initialize(datadir.path(), world, globals).map_err(|e| e.to_string())?;
+    let Some((file, statements)) = statements else {
+        new.finish().map_err(|e| e.to_string())?;
+        log.note(format_args!("Data directory '{}' was created; root has no password", path.display()));
+        return Ok(());
+    };
     put_facts(globals, options, datadir);
     // Nothing of this is replicated.
     let storage_options = StorageOptions { log_bin: None, failpoint: None, layout: None };
@@ -198,29 +204,22 @@ fn initialize(
     let storage = storage.map_err(|e| e.to_string())?;
     let commit = Arc::clone(&storage.commit);
     let backend = SqlBackend::new(storage, world, globals, &Arc::new(Status::default()), log);
-    system_tables::create_missing(&backend, ConnectionId(1), log);
-    let done = match &statements {
-        Some((_, text)) => init_file::run(&backend, ConnectionId(2), text),
-        None => Ok(()),
-    };
+    let done = init_file::run(&backend, ConnectionId(1), &statements, Origin::Server);
     drop(backend);
     commit.close().map_err(|e| e.to_string())?;
-    let file = statements.map(|(file, _)| file);
     done.map_err(|why| {
         format!(
             "'{}' of init_file failed: {why}. Remove what is in '{}' before you repeat --initialize",
-            file.as_deref().unwrap_or(Path::new("")).display(),
+            file.display(),
             path.display()
         )
     })?;
     new.finish().map_err(|e| e.to_string())?;
-    let path = path.display();
-    match file {
-        None => log.note(format_args!("Data directory '{path}' was created; root has no password")),
-        Some(file) => {
-            log.note(format_args!("Data directory '{path}' was created, '{}' was executed", file.display()));
-        }
-    }
+    log.note(format_args!(
+        "Data directory '{}' was created, '{}' was executed",
+        path.display(),
+        file.display()
+    ));
     Ok(())
 }
 
@@ -398,7 +397,7 @@ fn serve(
     system_tables::create_missing(&backend, server.connection_ids()(), log);
     // A signal ends the process while the file runs: nothing is served yet, and a start recovers.
     if let Some((file, statements)) = read_init_file(globals, datadir.path()).map_err(|e| refuse(&e))?
-        && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements)
+        && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements, Origin::Server)
     {
         log.error(format_args!("'{}' of init_file ended early: {why}", file.display()));
     }

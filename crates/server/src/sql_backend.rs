@@ -11,6 +11,7 @@ use cohort_binlog::event::Checksum;
 use cohort_commit::{Coordinator, LogLayout};
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
+use cohort_exec::Origin;
 use cohort_exec::{
     AccountUsages, BinlogCache, Client, ConnectionEvent, Database, DatabaseParts, LogFiles, MemoryLimits,
     Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerCallbacks, StatementLog, WordList,
@@ -234,9 +235,10 @@ impl SqlBackend {
         &self.db
     }
 
-    /// Opens the session of the server itself, for `init_file`.
-    pub fn connect_server(&self, info: ConnectionInfo) -> Result<Box<dyn Session>, SqlError> {
-        self.open_session(info, Box::new(|| ()), cohort_exec::Session::of_server)
+    /// Opens a session of the server itself: for `init_file`, or for the setup.
+    pub fn connect_server(&self, info: ConnectionInfo, origin: Origin) -> Result<Box<dyn Session>, SqlError> {
+        let open = |db, info, process| cohort_exec::Session::of_server(db, info, process, origin);
+        self.open_session(info, Box::new(|| ()), open)
     }
 
     fn open_session(

@@ -140,6 +140,7 @@ impl SessionState {
                 access: RefCell::new(self.identity.access.borrow().clone()),
                 is_applier: self.identity.is_applier,
                 acts_for_server: self.identity.acts_for_server,
+                is_setup: self.identity.is_setup,
             },
             Some(definer) => {
                 info.account.clone_from(definer);

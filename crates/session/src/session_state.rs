@@ -138,6 +138,8 @@ pub struct Identity {
     /// Whether the session runs statements of the server's own start: it has all privileges, whatever became
     /// of its account.
     pub acts_for_server: bool,
+    /// The general log and the audit log leave the session out.
+    pub is_setup: bool,
 }
 
 /// The state of a session for its logs.
@@ -191,8 +193,10 @@ pub struct BinlogStatements {
 pub enum Origin {
     /// A client that has logged in.
     Client,
-    /// The server's own start.
+    /// `init_file`.
     Server,
+    /// The server's own statements at its start: no log contains them.
+    Setup,
     /// The binary log of a source.
     Source,
 }
@@ -378,7 +382,8 @@ impl SessionState {
             statement: StatementState::default(),
             identity: Identity {
                 is_applier: origin == Origin::Source,
-                acts_for_server: origin == Origin::Server,
+                acts_for_server: matches!(origin, Origin::Server | Origin::Setup),
+                is_setup: origin == Origin::Setup,
                 ..Identity::default()
             },
             log: SessionLog::default(),

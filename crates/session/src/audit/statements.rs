@@ -19,7 +19,7 @@ impl SessionState {
     #[inline]
     pub fn audit_begins(&self) -> bool {
         let audit = &self.db.audit;
-        if audit.wanted.load(Ordering::Relaxed) & EventKind::OF_STATEMENTS == 0 {
+        if self.identity.is_setup || audit.wanted.load(Ordering::Relaxed) & EventKind::OF_STATEMENTS == 0 {
             return false;
         }
         let number = audit.last_statement.fetch_add(1, Ordering::Relaxed) + 1;
@@ -54,8 +54,11 @@ impl SessionState {
         line.push(b'\'');
     }
 
-    /// Logs an event of the session's connection.
+    /// Logs an event of the session's connection. The server's own sessions have none.
     pub fn audit_connection(&self, event: ConnectionEvent, code: u16) {
+        if self.identity.acts_for_server {
+            return;
+        }
         let db = &self.db;
         let schema = match event {
             ConnectionEvent::Connect | ConnectionEvent::ChangeUser => self.info.schema.as_deref(),
