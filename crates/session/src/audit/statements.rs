@@ -35,6 +35,7 @@ impl SessionState {
         let client = self.client();
         let mode = self.settings.parse.mode;
         let is_wanted = self.log.always_audits.take() || rules.wants_user(client.user);
+        let is_wanted = is_wanted && !self.identity.is_setup;
         if !db.audit.wants(EventKind::Statement) || !is_wanted || !rules.wants_statement(text, mode) {
             return;
         }

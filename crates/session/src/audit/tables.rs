@@ -32,7 +32,8 @@ impl SessionState {
     /// Returns `None` if TABLE events are not logged.
     #[inline]
     pub fn audit_tables(&self) -> Option<AuditTables<'_>> {
-        self.db.audit.wants(EventKind::Table).then_some(AuditTables(self))
+        let is_wanted = self.db.audit.wants(EventKind::Table) && !self.identity.is_setup;
+        is_wanted.then_some(AuditTables(self))
     }
 }
 
