@@ -69,8 +69,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Creates the session that runs the statements of `init_file`, or those of the server's setup: it has all
-    /// privileges and no limits.
+    /// Creates the session that runs the statements of `init_file`, or those of the server's setup: it has
+    /// all privileges and no limits.
     pub fn of_server(
         db: Arc<Database>,
         info: ConnectionInfo,
