@@ -10,7 +10,7 @@
 //! exactly the records up to it, and reports any that is missing or damaged.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cohort_base::Lsn;
@@ -164,11 +164,11 @@ impl LogPin {
     }
 }
 
-fn zeros<E: From<LogError>>(name: &PathBuf, range: Range<u64>, to: &mut impl LogCopy<E>) -> Result<(), E> {
+fn zeros<E: From<LogError>>(name: &Path, range: Range<u64>, to: &mut impl LogCopy<E>) -> Result<(), E> {
     let zeros = vec![0; WRITE_BYTES.min((range.end - range.start) as usize)];
     for offset in range.clone().step_by(WRITE_BYTES) {
         let here = (range.end - offset).min(WRITE_BYTES as u64) as usize;
-        to.write(&LogFile { name: name.clone(), offset, bytes: &zeros[..here] })?;
+        to.write(&LogFile { name: name.to_path_buf(), offset, bytes: &zeros[..here] })?;
     }
     Ok(())
 }

@@ -244,7 +244,11 @@ impl Statements {
         }
         let put = |sample: &mut Sample| {
             if latency_ns >= sample.latency_ns {
-                let text = text[..text.floor_char_boundary(self.sample_bytes)].to_owned();
+                let mut end = text.len().min(self.sample_bytes);
+                while !text.is_char_boundary(end) {
+                    end -= 1;
+                }
+                let text = text[..end].to_owned();
                 *sample = Sample { text, seen_us, latency_ns };
             }
         };

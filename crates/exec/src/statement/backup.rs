@@ -177,11 +177,11 @@ impl Session {
         check_secure(&self.state, &*server, parent)?;
         let datadir = server.real(server.datadir()).map_err(|error| failed(&error))?;
         if real.starts_with(&datadir) || datadir.starts_with(&real) {
-            return Err(SqlError::backup_in_datadir(&path.display()));
+            return Err(SqlError::backup_in_datadir(path.display()));
         }
         let sink =
             DirectorySink::new(self.state.db.fs.clone(), &real).map_err(|error| match error.kind() {
-                io::ErrorKind::DirectoryNotEmpty => SqlError::backup_directory_not_empty(&path.display()),
+                io::ErrorKind::DirectoryNotEmpty => SqlError::backup_directory_not_empty(path.display()),
                 _ => failed(&error),
             })?;
         Ok((sink, path))
