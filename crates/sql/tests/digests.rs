@@ -6,7 +6,7 @@ use cohort_sql::{ParseMode, StatementDigest};
 
 /// Lines of text, tab, DIGEST_TEXT, with `\n`, `\r`, `\t` and `\\` escaped. Recorded with
 /// `max_digest_length=4096`.
-const RECORDED: &str = include_str!("golden/digests.tsv");
+const RECORDED: &str = include_str!("digests.tsv");
 
 fn unescaped(text: &str) -> String {
     let (mut out, mut chars) = (String::new(), text.chars());
