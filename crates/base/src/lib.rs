@@ -11,6 +11,7 @@ mod pace;
 mod processor;
 mod reply_barrier;
 mod stack;
+mod whole_chars;
 
 pub use abort_on_unwind::AbortOnUnwind;
 pub use buckets::{bucket_count, bucket_of, last_in_bucket};
@@ -25,3 +26,4 @@ pub use pace::{Pace, Progress};
 pub use processor::{prefetch, throttle_pause};
 pub use reply_barrier::ReplyBarrier;
 pub use stack::{STACK_RESERVE, StackFloor, switch_stack};
+pub use whole_chars::whole_chars;

@@ -121,16 +121,6 @@ impl Frame {
         }
     }
 
-    /// Returns the rows that the statement has read so far.
-    pub fn rows_read(&self, process: &Process) -> u64 {
-        process.counts().reads().saturating_sub(self.rows_read)
-    }
-
-    /// Returns the nanoseconds that the statement has waited for locks.
-    pub fn lock_wait_ns(&self, process: &Process) -> u64 {
-        process.kill_flag().waited_ns().saturating_sub(self.lock_wait_ns)
-    }
-
     pub fn kind(&self) -> EventKind {
         self.kind.unwrap_or(EventKind::UNPARSED)
     }
@@ -141,9 +131,11 @@ impl Frame {
         measured.add(Measure::Calls, 1);
         measured.add(Measure::Errors, u64::from(work.error != 0));
         measured.add(Measure::Warnings, warnings);
-        measured.add(Measure::LockWait, self.lock_wait_ns(process));
+        let waited_ns = process.kill_flag().waited_ns().saturating_sub(self.lock_wait_ns);
+        measured.add(Measure::LockWait, waited_ns);
         measured.add(Measure::RowsSent, work.rows_sent);
-        measured.add(Measure::RowsExamined, self.rows_read(process));
+        let rows_read = process.counts().reads().saturating_sub(self.rows_read);
+        measured.add(Measure::RowsExamined, rows_read);
         measured.add(Measure::RowsAffected, work.rows_affected);
         measured.add(Measure::PlanCacheHits, u64::from(self.is_from_cache));
         let now = process.counts().plan_counts();
@@ -181,7 +173,7 @@ impl Frame {
             Some(statement) => statement.row(db, kind, now_us),
             None => db.statements.without_digest(kind.index()),
         };
-        let row = db.statements.count(shard(), kind.index(), measured, now_us, row);
+        let row = db.statements.count(thread_number(), kind.index(), measured, now_us, row);
         let Some(sample) = sample else { return };
         db.statements.keep_sample(row, sample, latency_ns, now_us);
         if let Some(statement) = &self.statement {
@@ -206,17 +198,27 @@ fn measure_of(counter: Counted) -> Measure {
     }
 }
 
-/// Returns the number of the calling thread, for the statistics.
-fn shard() -> usize {
+/// Returns the number of the calling thread, which selects its shard of the statistics.
+fn thread_number() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
-        static LANE: Cell<Option<usize>> = const { Cell::new(None) };
+        static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
     }
-    LANE.with(|shard| {
-        let number = shard.get().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
-        shard.set(Some(number));
+    NUMBER.with(|known| {
+        let number = known.get().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
+        known.set(Some(number));
         number
     })
+}
+
+/// The end of a frame, for the logs.
+pub(crate) struct Ended {
+    /// The duration so far.
+    pub took_us: u64,
+    /// Whether the reply is held.
+    pub is_held: bool,
+    pub lock_wait_us: u64,
+    pub rows_read: u64,
 }
 
 /// A statement that has ended, and whose reply is held.

@@ -13,6 +13,7 @@ use cohort_sql::message_without_secrets;
 use cohort_types::{Time, Value};
 
 use crate::cached_plan::Planned;
+use crate::frame::Ended;
 use crate::session::Session;
 use crate::slow_plan::{Verbosity, plan_lines};
 use crate::work::{PlanNotes, SlowEntry, seconds};
@@ -78,33 +79,34 @@ impl Session {
         if watch.audited || self.state.audit_begins() {
             self.audit_statement(text, params);
         }
-        let rows_read = self.frame.rows_read(&self.process);
-        let lock_us = self.frame.lock_wait_ns(&self.process) / 1000;
-        let (took_us, is_held) = self.end_frame(text);
+        let ended = self.end_frame(text);
         let notes = match self.state.statement.measure(None) {
             Some(_) => std::mem::take(&mut self.plan_notes).lines,
             None => String::new(),
         };
-        if !is_held && !self.is_slow(took_us) {
+        if !ended.is_held && !self.is_slow(ended.took_us) {
             return;
         }
         let entry = self.has_slow_log().then(|| {
             let text = self.expanded(text, params);
-            self.slow_entry(&Slow { watch, lock_us, rows_read, text: &text, notes: &notes })
+            self.slow_entry(&Slow { watch, ended: &ended, text: &text, notes: &notes })
         });
-        if is_held {
+        if ended.is_held {
             let is_slow = self.reads_unindexed();
             self.hold_slow(is_slow, entry);
             return;
         }
         self.state.db.status.count(Counter::SlowQueries);
         if let Some(entry) = entry {
-            self.write_slow(entry, took_us);
+            self.write_slow(entry, ended.took_us);
         }
     }
 
     /// Writes the entries of the slow log for statements whose replies were held.
     pub fn write_held_entries(&mut self) {
+        if self.slow_entries.is_empty() {
+            return;
+        }
         for (entry, took_us) in std::mem::take(&mut self.slow_entries) {
             self.write_slow(entry, took_us);
         }
@@ -189,9 +191,9 @@ impl Session {
         let _ = writeln!(
             tail,
             "  Lock_time: {}  Rows_sent: {}  Rows_examined: {}\n# Rows_affected: {}  Bytes_sent: 0",
-            seconds(slow.lock_us),
+            seconds(slow.ended.lock_wait_us),
             work.rows_sent,
-            slow.rows_read,
+            slow.ended.rows_read,
             work.rows_affected
         );
         tail.push_str(slow.notes);
@@ -207,9 +209,9 @@ impl Session {
             Value::Timestamp(slow.watch.began_us as i64),
             Value::text(self.user_host()),
             Value::Time(Time { micros: 0 }),
-            Value::Time(Time { micros: slow.lock_us.min(Time::MAX.micros as u64) as i64 }),
+            Value::Time(Time { micros: slow.ended.lock_wait_us.min(Time::MAX.micros as u64) as i64 }),
             Value::UInt(work.rows_sent),
-            Value::UInt(slow.rows_read),
+            Value::UInt(slow.ended.rows_read),
             Value::text(schema),
             Value::Int(env.last_insert_id.min(i32::MAX as u64) as i64),
             Value::Int(0),
@@ -292,8 +294,7 @@ const QUERY_TIME: usize = 2;
 /// Contents of a slow-log entry.
 struct Slow<'t> {
     watch: Watch,
-    lock_us: u64,
-    rows_read: u64,
+    ended: &'t Ended,
     text: &'t [u8],
     /// Lines about the plan.
     notes: &'t str,

@@ -7,7 +7,7 @@ use cohort_observe::Measure;
 use cohort_session::{EventKind, shown};
 use cohort_sql::StatementDigest;
 
-use crate::frame::{Frame, KnownStatement, Pending};
+use crate::frame::{Ended, Frame, KnownStatement, Pending};
 use crate::session::Session;
 use crate::work::{SlowEntry, Work};
 
@@ -67,9 +67,8 @@ impl Session {
         StatementDigest::of(text, self.state.settings.parse.mode, bytes_max)
     }
 
-    /// Ends the frame of the running statement and derives the wall clock's time from its duration. Returns
-    /// the duration in microseconds so far, and whether the reply is held.
-    pub(crate) fn end_frame(&mut self, text: &[u8]) -> (u64, bool) {
+    /// Ends the frame of the running statement and derives the wall clock's time from its duration.
+    pub(crate) fn end_frame(&mut self, text: &[u8]) -> Ended {
         let db = &self.state.db;
         let ended_ns = db.clock.monotonic_ns();
         let took_ns = ended_ns.saturating_sub(self.frame.began_ns);
@@ -89,6 +88,12 @@ impl Session {
             .then(|| shown(text, self.state.settings.parse.mode));
         let hold = self.trx.hold_until();
         let is_held = hold > db.commit.acknowledged();
+        let ended = Ended {
+            took_us: took_ns / 1000,
+            is_held,
+            lock_wait_us: measured.get(Measure::LockWait) / 1000,
+            rows_read: measured.get(Measure::RowsExamined),
+        };
         if is_held {
             let is_own = hold != self.frame.hold;
             let frame = std::mem::take(&mut self.frame);
@@ -101,7 +106,7 @@ impl Session {
             measured.add(Measure::Latency, took_ns);
             self.frame.count(db, &measured, self.clock_us, sample.as_deref());
         }
-        (took_ns / 1000, is_held)
+        ended
     }
 
     /// Leaves the decision about the slow log to the moment when the reply of the last statement may leave.

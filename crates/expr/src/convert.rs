@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use cohort_base::whole_chars;
 use cohort_types::{
     Charset, Collation, CountBytes, Date, DateTime, Decimal, ErrorCode, Fixed, FixedKind, IntValue, Issues,
-    Parsed, Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip, whole_chars,
+    Parsed, Span, SqlMode, SqlResult, Str, Time, TimeZone as _, TypeKind, Value, clip,
 };
 
 use crate::context::EvalContext;

@@ -27,6 +27,8 @@
 
 use std::sync::Arc;
 
+use cohort_base::whole_chars;
+
 use crate::directory::{Directory, ENTRY_BYTES, Entry, Sample, StatementKey};
 use crate::measured::Measured;
 use crate::shards::{Shards, Totals};
@@ -244,11 +246,7 @@ impl Statements {
         }
         let put = |sample: &mut Sample| {
             if latency_ns >= sample.latency_ns {
-                let mut end = text.len().min(self.sample_bytes);
-                while !text.is_char_boundary(end) {
-                    end -= 1;
-                }
-                let text = text[..end].to_owned();
+                let text = whole_chars(text, self.sample_bytes).to_owned();
                 *sample = Sample { text, seen_us, latency_ns };
             }
         };

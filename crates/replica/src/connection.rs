@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cohort_base::whole_chars;
 use cohort_base::{CommitSeq, ConnectionId, DomainId, Gtid};
 use cohort_binlog::GtidState;
 use cohort_exec::{Process, ReplicaUntil, SourceTemporaryTables};
 use cohort_locks::KillLevel;
-use cohort_types::whole_chars;
 use parking_lot::{Condvar, Mutex};
 
 use crate::place::{RelayPlace, SourcePlace};

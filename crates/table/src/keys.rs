@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 
+use cohort_base::whole_chars;
 use cohort_catalog::{EntryValue, IndexKind, ROWS, RowKey};
 use cohort_types::{
     Collation, ErrorCode, KeyError, KeyPart, SqlError, SqlResult, TimeZone, TypeKind, Value, full_text,
@@ -158,11 +159,7 @@ impl OpenTable {
             append_part(&mut text, part, &row[*column], zone);
         }
         if text.len() > DUPLICATE_BYTES_MAX {
-            let mut end = DUPLICATE_BYTES_MAX - DOTS.len();
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            text.truncate(end);
+            text.truncate(whole_chars(&text, DUPLICATE_BYTES_MAX - DOTS.len()).len());
             text.push_str(DOTS);
         }
         text

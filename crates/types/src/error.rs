@@ -3,8 +3,10 @@
 use std::fmt::{self, Display};
 use std::io;
 
+use cohort_base::whole_chars;
+
 use crate::error_table::error_table;
-use crate::error_text::{clip, clipped, printable_clipped, whole_chars};
+use crate::error_text::{clip, clipped, printable_clipped};
 
 /// Severity of a condition in SHOW WARNINGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

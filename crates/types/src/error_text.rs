@@ -1,5 +1,7 @@
 //! Values in the texts of errors, as MariaDB 10.11 shows them.
 
+use cohort_base::whole_chars;
+
 /// Formats a value for an error text. Bytes that are not text, and control characters, become `\xHH`;
 /// characters outside the Basic Multilingual Plane become `?`.
 pub fn printable(value: &[u8]) -> String {
@@ -26,15 +28,6 @@ pub fn clip(text: &str, bytes: usize) -> String {
         return text.to_string();
     }
     format!("{}...", whole_chars(text, bytes.saturating_sub(3)))
-}
-
-/// Returns the longest prefix of whole characters in the first `bytes` bytes of a text.
-pub fn whole_chars(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// Formats a value with the length limit of most messages.

@@ -57,7 +57,7 @@ pub use column::DECIMALS_NOT_FIXED;
 pub use column::{ColumnMeta, ColumnType, StoreContext, TypeKind};
 pub use decimal::{Decimal, Lost, Overflow};
 pub use error::{ErrorCode, Level, NoWarnings, Signalled, SqlError, SqlResult, Warning, WarningSink};
-pub use error_text::{clip, printable, whole_chars};
+pub use error_text::{clip, printable};
 pub use fixed::{Fixed, FixedKind, parse_inet4, parse_inet6, write_inet4, write_inet6};
 pub use interrupt::{CountBytes, Interrupt, Uninterrupted};
 pub use json::is_valid_json;

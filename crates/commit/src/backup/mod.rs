@@ -285,7 +285,16 @@ struct LogWriter<'l, 'w> {
     last: CommitSeq,
 }
 
-impl LogWriter<'_, '_> {
+impl<'l, 'w> LogWriter<'l, 'w> {
+    fn new(
+        writer: &'l mut Writer<'w>,
+        fs: &'l SharedFs,
+        spill_dir: &'l Path,
+        dir: &'l str,
+    ) -> LogWriter<'l, 'w> {
+        LogWriter { writer, dir, fs, spill_dir, last: CommitSeq(0) }
+    }
+
     /// Copies the files of spilled redo that a record names. Spilled events are in the binlog's files.
     fn spilled(&mut self, redo: &[(cohort_base::ParticipantId, RedoRef<'_>)]) -> Result<(), BackupError> {
         for (_, redo) in redo {
@@ -476,13 +485,7 @@ impl Coordinator {
         // With several logs, the one that is least far says which spill files are still needed.
         let mut last: Option<CommitSeq> = None;
         for log in &mut pinned.logs {
-            let mut to = LogWriter {
-                writer: &mut *writer,
-                dir: &log.dir,
-                fs: &env.world.fs,
-                spill_dir: &spill_dir,
-                last: CommitSeq(0),
-            };
+            let mut to = LogWriter::new(&mut *writer, &env.world.fs, &spill_dir, &log.dir);
             let until = log.cut.min(log.pin.durable_end());
             while !log.pin.copy(until, FOLLOW_BYTES, &mut to)? {
                 to.writer.check_space()?;
@@ -567,13 +570,7 @@ impl Coordinator {
                 None => pinned.checkpoint.encode(),
                 Some(separate) => record::encode_engine_log(separate.pair, separate.from[n - 1].0),
             };
-            let mut to = LogWriter {
-                writer: &mut *writer,
-                dir: &log.dir,
-                fs: &env.world.fs,
-                spill_dir: &spill_dir,
-                last: CommitSeq(0),
-            };
+            let mut to = LogWriter::new(&mut *writer, &env.world.fs, &spill_dir, &log.dir);
             log.pin.finish(payload, &mut to)?;
         }
         Ok(())

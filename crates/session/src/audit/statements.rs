@@ -15,14 +15,19 @@ impl SessionState {
         Client { id: info.id, user: &info.user, host: &info.host }
     }
 
+    /// Returns whether the audit log contains one of these kinds of events, and those of this session.
+    #[inline]
+    pub(super) fn wants_audit(&self, kinds: u8) -> bool {
+        !self.identity.is_setup && self.db.audit.wanted.load(Ordering::Relaxed) & kinds != 0
+    }
+
     /// Starts a statement. If statements or tables are logged, assigns a statement number and returns true.
     #[inline]
     pub fn audit_begins(&self) -> bool {
-        let audit = &self.db.audit;
-        if self.identity.is_setup || audit.wanted.load(Ordering::Relaxed) & EventKind::OF_STATEMENTS == 0 {
+        if !self.wants_audit(EventKind::OF_STATEMENTS) {
             return false;
         }
-        let number = audit.last_statement.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.db.audit.last_statement.fetch_add(1, Ordering::Relaxed) + 1;
         self.log.statement.set(number);
         self.log.schema.borrow_mut().clone_from(&self.current_schema);
         true
@@ -35,8 +40,7 @@ impl SessionState {
         let client = self.client();
         let mode = self.settings.parse.mode;
         let is_wanted = self.log.always_audits.take() || rules.wants_user(client.user);
-        let is_wanted = is_wanted && !self.identity.is_setup;
-        if !db.audit.wants(EventKind::Statement) || !is_wanted || !rules.wants_statement(text, mode) {
+        if !self.wants_audit(EventKind::Statement as u8) || !is_wanted || !rules.wants_statement(text, mode) {
             return;
         }
         let mut line = head(&db.globals, client, self.log.statement.get(), "QUERY");

@@ -32,8 +32,7 @@ impl SessionState {
     /// Returns `None` if TABLE events are not logged.
     #[inline]
     pub fn audit_tables(&self) -> Option<AuditTables<'_>> {
-        let is_wanted = self.db.audit.wants(EventKind::Table) && !self.identity.is_setup;
-        is_wanted.then_some(AuditTables(self))
+        self.wants_audit(EventKind::Table as u8).then_some(AuditTables(self))
     }
 }
 
