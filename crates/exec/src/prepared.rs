@@ -318,6 +318,7 @@ impl Session {
         job: &Job<'_>,
     ) -> SqlResult<()> {
         let handle = Handle::Name(name.to_lowercase());
+        self.prepared.check_idle(&name.to_lowercase())?;
         self.prepared.remove(&handle);
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
@@ -340,18 +341,23 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let (params, unfilled) = self.using(using, job)?;
-        let Some(prepared) = self.prepared.by_name.get(&name.to_lowercase()) else {
+        let key = name.to_lowercase();
+        let Some(prepared) = self.prepared.by_name.get(&key) else {
             return Err(unknown_handler(name, "EXECUTE"));
         };
+        self.prepared.check_idle(&key)?;
         let of = Arc::clone(&prepared.of);
         self.executed_text = Some(Arc::clone(&of.text));
         self.log_inner("Execute", &of.text, (&of.parsed.param_at, &params));
-        let prepared = self.prepared.get(&Handle::Name(name.to_lowercase()));
+        let prepared = self.prepared.get(&Handle::Name(key.clone()));
         let variant = unfilled.map(|unfilled| prepared.variant(&unfilled)).transpose()?;
-        self.with_out_parameters(using, |session| match variant {
-            None => session.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink),
+        self.prepared.begin(&key);
+        let outcome = self.with_out_parameters(using, |session| match variant {
+            None => session.run_prepared(&Handle::Name(key), &params, job.more, sink),
             Some(variant) => session.run_once(variant, &params, job.more, sink),
-        })
+        });
+        self.prepared.end();
+        outcome
     }
 
     /// Runs a statement of EXECUTE. The variables of USING receive the OUT parameters of a CALL.
@@ -397,10 +403,12 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        // No identifier can be equal to this name.
-        let handle = Handle::Name("\0immediate".into());
+        let name = self.prepared.name_once();
+        let handle = Handle::Name(name.clone());
         self.prepared.insert(handle.clone(), prepared);
+        self.prepared.begin(&name);
         let outcome = self.run_prepared(&handle, params, more, sink);
+        self.prepared.end();
         self.prepared.remove(&handle);
         outcome
     }
@@ -430,6 +438,7 @@ impl Session {
 
     /// Runs DEALLOCATE PREPARE.
     pub(crate) fn deallocate(&mut self, name: &str) -> SqlResult<()> {
+        self.prepared.check_idle(&name.to_lowercase())?;
         let removed = self.prepared.remove(&Handle::Name(name.to_lowercase()));
         removed.ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))?;
         self.state.note_change(Changed::Other);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_config::HeldGauge;
 use cohort_sql::ast::Statement;
-use cohort_types::SqlResult;
+use cohort_types::{SqlError, SqlResult};
 use hashbrown::HashMap;
 
 use crate::frame::KnownStatement;
@@ -19,6 +19,8 @@ pub struct PreparedStatements {
     last_id: u32,
     /// Bytes of all statements, including parts shared with other sessions.
     pub bytes: u64,
+    /// Names of the running statements, the innermost last.
+    running: Vec<String>,
 }
 
 /// A prepared statement of a session.
@@ -83,6 +85,29 @@ impl PreparedStatements {
         };
         self.insert(Handle::Id(id), prepared);
         id
+    }
+
+    /// Error 1444 if the statement of a name is running. Procedures that it calls must not use the name.
+    pub fn check_idle(&self, name: &str) -> SqlResult<()> {
+        match self.running.iter().any(|running| running == name) {
+            true => Err(SqlError::prepared_recursion()),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns a name that no identifier and no running statement has.
+    pub fn name_once(&self) -> String {
+        format!("\0{}", self.running.len())
+    }
+
+    /// Marks a statement as running.
+    pub fn begin(&mut self, name: &str) {
+        self.running.push(name.to_owned());
+    }
+
+    /// Ends the mark of the innermost running statement.
+    pub fn end(&mut self) {
+        self.running.pop();
     }
 
     pub fn get(&self, handle: &Handle) -> &Prepared {

@@ -309,7 +309,9 @@ impl<'b, 'h> Machine<'b, 'h> {
             Instruction::FetchGroup => Err(SqlError::not_supported("FETCH GROUP NEXT ROW")),
             Instruction::Return(value) => {
                 // The conditions of the function end here.
-                if !self.host.diagnostics().raised().is_empty() || !self.frame.running.is_empty() {
+                let diagnostics = self.host.diagnostics();
+                let has_own = diagnostics.has_cleared() || !diagnostics.raised().is_empty();
+                if has_own || !self.frame.running.is_empty() {
                     self.host.diagnostics().clear();
                 }
                 let value = self.evaluate(*value, true)?;
@@ -325,8 +327,8 @@ impl<'b, 'h> Machine<'b, 'h> {
                     return Err(SqlError::resignal_without_handler());
                 };
                 let active = running.condition.clone();
-                let values = self.items(items)?;
-                let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                let items = self.items(items)?;
+                let condition = signal::resignalled(active, sqlstate.as_deref(), items);
                 if sqlstate.is_some() {
                     // The handled condition stays.
                     self.host.diagnostics().unmark();
@@ -404,9 +406,9 @@ impl<'b, 'h> Machine<'b, 'h> {
     }
 
     fn signal(&mut self, pc: Pc, raised: &Raised) -> SqlResult<Flow> {
-        let values = self.items(&raised.items)?;
-        let condition = signal::signalled(&raised.sqlstate, values)?;
         self.host.diagnostics().clear();
+        let items = self.items(&raised.items)?;
+        let condition = signal::signalled(&raised.sqlstate, items);
         self.raise(pc, condition)
     }
 
@@ -419,8 +421,15 @@ impl<'b, 'h> Machine<'b, 'h> {
         self.handled_conditions(pc)
     }
 
-    fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<Vec<(SignalItem, Value)>> {
-        items.iter().map(|(item, value)| Ok((*item, self.evaluate(*value, false)?))).collect()
+    /// Evaluates the items of a SIGNAL or RESIGNAL.
+    fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<signal::Items> {
+        let values: SqlResult<Vec<(SignalItem, Value)>> =
+            items.iter().map(|(item, value)| Ok((*item, self.evaluate(*value, false)?))).collect();
+        let is_strict = self.host.session().settings.env.sql_mode.is_strict();
+        let mut warnings = Vec::new();
+        let items = signal::Items::new(values?, is_strict, &mut warnings);
+        warnings.into_iter().for_each(|warning| self.host.diagnostics().push(warning));
+        items
     }
 
     // ---- values

@@ -124,6 +124,7 @@ impl Diagnostics {
     /// Keeps the marked conditions: RESIGNAL adds another one to them.
     pub fn unmark(&mut self) {
         self.marked = 0;
+        self.keep();
     }
 
     /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
@@ -233,11 +234,24 @@ impl Diagnostics {
         };
         let before = self.list.iter().rposition(|said| !is_after(said)).map_or(0, |last| last + 1);
         let after = self.list.split_off(before);
+        // The places of an error replace the oldest conditions if there are too many, and so does it.
+        if !places.is_empty() {
+            self.make_room();
+        }
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
         for note in places {
+            self.make_room();
             self.push(note);
+        }
+    }
+
+    /// Removes the oldest condition if there is no room for another one. It stays counted.
+    fn make_room(&mut self) {
+        if self.list.len() >= self.limit && !self.list.is_empty() {
+            self.list.remove(0);
+            self.marked = self.marked.saturating_sub(1);
         }
     }
 

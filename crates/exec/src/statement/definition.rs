@@ -39,8 +39,11 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
     let text = String::from_utf8_lossy(text.get(body.range.clone()).unwrap_or_default());
     let compiled = compile(kind, name, parameters, returns, body, &text)?;
     for statement in &compiled.statements {
-        if let Statement::Set(items) = &statement.of {
-            items.iter().try_for_each(|item| check_set(kind, item))?;
+        match &statement.of {
+            Statement::Set(items) => items.iter().try_for_each(|item| check_set(kind, item))?,
+            Statement::Query(query) if query.is_late_into => warn_late_into(session),
+            Statement::QueryIntoFile(query) if query.is_late => warn_late_into(session),
+            _ => {}
         }
     }
     if let Program::CreateTrigger(CreateTrigger { table, .. }) = program
@@ -51,6 +54,12 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
         compiled.check_columns(is_column)?;
     }
     Ok(())
+}
+
+/// Warns of an INTO after FROM. A program warns when it is created, not when it runs.
+fn warn_late_into(session: &SessionState) {
+    let said = SqlError::into_before_from_deprecated();
+    session.warn_planning(said.code, said.message);
 }
 
 /// Error 1193 for SET of a variable that does not exist, 1445 for autocommit in a function or trigger.

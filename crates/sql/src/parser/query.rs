@@ -113,7 +113,10 @@ impl Parser<'_> {
     pub(super) fn finish_query(&mut self, with: Option<With>, body: QueryBody) -> SqlResult<Query> {
         let outer_into = std::mem::take(&mut self.into);
         let Tail { order_by, limit, locking, into } = self.tail()?;
+        // INTO in the select list of a set operation's last part is late, too.
+        let is_late_into = !into.is_empty() || matches!(body, QueryBody::SetOperation { .. });
         let into = if into.is_empty() { outer_into } else { into };
+        let is_late_into = is_late_into && !into.is_empty();
         match body {
             // `(SELECT ..)` without further clauses.
             QueryBody::Nested(query)
@@ -136,7 +139,15 @@ impl Parser<'_> {
                     let body = std::mem::replace(&mut last.body, QueryBody::Values(Vec::new()));
                     last.body = QueryBody::Nested(Box::new(Query { locking, ..Query::of(body) }));
                 }
-                Ok(Query { with, body: QueryBody::Nested(query), order_by, limit, locking: None, into })
+                Ok(Query {
+                    with,
+                    body: QueryBody::Nested(query),
+                    order_by,
+                    limit,
+                    locking: None,
+                    into,
+                    is_late_into,
+                })
             }
             QueryBody::SetOperation { first, mut rest } if locking.is_some() => {
                 // Lock options apply to the tables of the last SELECT.
@@ -149,9 +160,9 @@ impl Parser<'_> {
                     last.body = QueryBody::Nested(Box::new(Query { locking, ..Query::of(body) }));
                 }
                 let body = QueryBody::SetOperation { first, rest };
-                Ok(Query { with, body, order_by, limit, locking: None, into })
+                Ok(Query { with, body, order_by, limit, locking: None, into, is_late_into })
             }
-            body => Ok(Query { with, body, order_by, limit, locking, into }),
+            body => Ok(Query { with, body, order_by, limit, locking, into, is_late_into }),
         }
     }
 

@@ -455,8 +455,12 @@ impl Parser<'_> {
             Expr::Literal(_)
             | Expr::Param(_)
             | Expr::UserVariable(_)
-            | Expr::SystemVariable { .. }
-            | Expr::Column(_) => Ok(value),
+            | Expr::SystemVariable { .. } => Ok(value),
+            Expr::Column(_) if self.locals.is_some() => {
+                Err(SqlError::undeclared_variable(&self.name_of(self.token_at(from))))
+            }
+            Expr::Column(_) => Ok(value),
+            Expr::Assign { .. } => Err(self.error()),
             // MariaDB takes a function's name for a column.
             _ if is_name => Err(SqlError::unknown_column(&self.name_of(self.token_at(from)), "SELECT")),
             _ => Err(self.error_at(from)),
