@@ -213,7 +213,8 @@ impl Session {
         // As in MariaDB, semicolons and spaces around the text are no part of any statement.
         let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
         let start = sql.iter().position(|byte| !is_space(byte)).unwrap_or(sql.len());
-        let end = sql.iter().rposition(|byte| !is_space(byte) && *byte != b';').map_or(start, |last| last + 1);
+        let end =
+            sql.iter().rposition(|byte| !is_space(byte) && *byte != b';').map_or(start, |last| last + 1);
         let (mut sent, mut reading) = (&sql[start..end.max(start)], self.reading());
         let mut decoded = match self.state.decoded(sent) {
             Ok(decoded) => decoded,

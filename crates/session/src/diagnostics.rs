@@ -234,25 +234,23 @@ impl Diagnostics {
         };
         let before = self.list.iter().rposition(|said| !is_after(said)).map_or(0, |last| last + 1);
         let after = self.list.split_off(before);
-        // The places of an error replace the oldest conditions if there are too many, and so does it.
+        // An error that leaves programs replaces the oldest conditions, with its places, if there are too many.
         if !places.is_empty() {
-            self.make_room();
+            self.make_room(1 + places.len());
         }
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
         for note in places {
-            self.make_room();
             self.push(note);
         }
     }
 
-    /// Removes the oldest condition if there is no room for another one. It stays counted.
-    fn make_room(&mut self) {
-        if self.list.len() >= self.limit && !self.list.is_empty() {
-            self.list.remove(0);
-            self.marked = self.marked.saturating_sub(1);
-        }
+    /// Removes the oldest conditions if there is no room for `wanted` more. They stay counted.
+    fn make_room(&mut self, wanted: usize) {
+        let gone = (self.list.len() + wanted).saturating_sub(self.limit).min(self.list.len());
+        self.list.drain(..gone);
+        self.marked = self.marked.saturating_sub(gone);
     }
 
     /// Returns the conditions for SHOW WARNINGS.

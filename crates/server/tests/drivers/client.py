@@ -1,7 +1,4 @@
-"""Logs in over TLS, verifies the server, asks what it is encrypted with, and calls a procedure.
-
-client.py DRIVER PORT CA
-"""
+"""Logs in over TLS, verifies the server, and asks what it is encrypted with: client.py DRIVER PORT CA."""
 
 import sys
 
@@ -23,19 +20,3 @@ else:
 cursor = connection.cursor()
 cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
 print("encrypted", cursor.fetchone()[1])
-
-# Both drivers return OUT parameters by user variables of their own.
-if driver == "pymysql":
-    cursor.callproc("test.answer", (7, 5, None))
-    rows = list(cursor.fetchall())
-    cursor.nextset()
-    cursor.execute("SELECT @_test.answer_1, @_test.answer_2")
-    out = cursor.fetchone()
-else:
-    out = cursor.callproc("test.answer", (7, 5, None))[1:]
-    rows = [row for result in cursor.stored_results() for row in result.fetchall()]
-print("called", rows[0][0], *out)
-try:
-    cursor.callproc("test.refuse", ())
-except Exception as error:
-    print("refused", error.args[0])

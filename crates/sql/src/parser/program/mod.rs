@@ -452,10 +452,9 @@ impl Parser<'_> {
         let (from, is_name) = (self.at, self.is_name_at(0));
         let value = self.primary_expr()?;
         match value {
-            Expr::Literal(_)
-            | Expr::Param(_)
-            | Expr::UserVariable(_)
-            | Expr::SystemVariable { .. } => Ok(value),
+            Expr::Literal(_) | Expr::Param(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => {
+                Ok(value)
+            }
             Expr::Column(_) if self.locals.is_some() => {
                 Err(SqlError::undeclared_variable(&self.name_of(self.token_at(from))))
             }
