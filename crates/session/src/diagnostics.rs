@@ -234,7 +234,7 @@ impl Diagnostics {
         };
         let before = self.list.iter().rposition(|said| !is_after(said)).map_or(0, |last| last + 1);
         let after = self.list.split_off(before);
-        // An error that leaves programs replaces the oldest conditions, with its places, if there are too many.
+        // An error that leaves programs replaces the oldest conditions if there are too many.
         if !places.is_empty() {
             self.make_room(1 + places.len());
         }
