@@ -61,8 +61,8 @@ impl Extension {
         &self.control.state.timelines
     }
 
-    /// Decodes the record that begins with the first of these bytes, at this LSN. Returns `None` if there is no whole
-    /// record of this log.
+    /// Decodes the record that begins with the first of these bytes, at this LSN. Returns `None` if there is no
+    /// whole record of this log.
     pub fn record<'b>(&self, lsn: Lsn, bytes: &'b [u8]) -> Option<Record<'b>> {
         let header = Header::decode(bytes, self.geometry.salt, lsn.0)?;
         let body = bytes.get(HEADER_BYTES as usize..header.record_bytes() as usize)?;

@@ -281,7 +281,8 @@ impl Log {
         self.shared.options.is_archived
     }
 
-    /// Returns the number of this opening of the log, which grows with each, and the LSN where it began to write.
+    /// Returns the number of this opening of the log, which grows with each, and the LSN where it began to
+    /// write.
     pub fn generation(&self) -> (u32, Lsn) {
         (self.shared.generations.current, Lsn(self.shared.generations.start))
     }
