@@ -1,5 +1,5 @@
-//! Frames of the archive of the log: between the server and the program that stores it, and in the objects of the
-//! repository (docs/backup-format.md).
+//! Frames of the archive of the log: between the server and the program that stores it, and in the objects of
+//! the repository (docs/backup-format.md).
 
 use std::fmt;
 use std::io::{self, Read};
@@ -143,8 +143,8 @@ impl Frame {
         out[begin + 4..body].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Decodes the frame at the beginning of these bytes. Returns it and its length, or `None` if more bytes are
-    /// needed.
+    /// Decodes the frame at the beginning of these bytes. Returns it and its length, or `None` if more bytes
+    /// are needed.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, FrameError> {
         let Some((body_bytes, crc)) = head(bytes)? else { return Ok(None) };
         let Some(body) = bytes.get(HEAD_BYTES..HEAD_BYTES + body_bytes) else { return Ok(None) };

@@ -105,8 +105,8 @@ impl SpillDir {
         })
     }
 
-    /// Leaves the removal of events that are in the binlog's files to the caller, and makes all names from now on
-    /// differ from those of earlier starts. `start` is larger than at all earlier starts.
+    /// Leaves the removal of events that are in the binlog's files to the caller, and makes all names from
+    /// now on differ from those of earlier starts. `start` is larger than at all earlier starts.
     pub fn keep_for_archive(&self, start: u32) {
         self.keeps_copied.store(true, Ordering::Relaxed);
         self.next.fetch_max(u64::from(start) << 32, Ordering::Relaxed);

@@ -25,7 +25,7 @@ use cohort_base::{BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
-use crate::archive::ArchiveStats;
+use crate::archive::stats::ArchiveStats;
 use crate::checkpoint_state::Checkpointer;
 use crate::commit_env::{CommitEnv, Stopped, Wake};
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};

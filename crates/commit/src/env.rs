@@ -25,7 +25,7 @@ use cohort_locks::{LockTable, Wakeups};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
-use crate::archive::GroupTimes;
+use crate::archive::times::GroupTimes;
 use crate::binlog::{Binlog, add_to_batch};
 use crate::commit_env::CommitEnv;
 use crate::error::{CommitError, FlushError};

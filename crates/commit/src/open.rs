@@ -11,7 +11,9 @@ use cohort_locks::LockTable;
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
-use crate::archive::{self, ArchiveStats, GroupTimes};
+use crate::archive::names::prepare_spill;
+use crate::archive::stats::ArchiveStats;
+use crate::archive::times::GroupTimes;
 use crate::binlog::Binlog;
 use crate::checkpoint_state::Checkpointer;
 use crate::coordinator::Coordinator;
@@ -83,7 +85,7 @@ impl Coordinator {
         let logs = logs.finish(recovered.last_seq, options.has_threads)?;
         let times = match &options.archive {
             Some(_) => {
-                archive::prepare_spill(logs.main(), &spill, &mut recovered.spilled);
+                prepare_spill(logs.main(), &spill, &mut recovered.spilled);
                 Some(GroupTimes::after(recovered.time_us))
             }
             None => None,

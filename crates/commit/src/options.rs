@@ -9,7 +9,7 @@ use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_log::LogOptions;
 
-use crate::archive::ArchiveSettings;
+use crate::archive::settings::ArchiveSettings;
 use crate::group_commit::GroupCommitOptions;
 use crate::logs::LogLayout;
 use crate::stage::Point;

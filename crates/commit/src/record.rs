@@ -29,8 +29,7 @@
 //!
 //! NOTE (kind 6), in an engine's log: empty, written to be synced for `binlog_group_commit_sync_engine=OFF`
 //!
-//! TIME (kind 7): u64 microseconds since 1970, never less than in an earlier record of this start of the server.
-//! At the head of a flush group, at most one in 10 ms, only with an archive
+//! TIME (kind 7): u64 microseconds since 1970, at the head of a flush group, only with an archive
 //!
 //! CHECKPOINT, the payload in the control file of the one log, or of the coordinator's
 //! 0   4  version: 4 in the separate layout, 3 in the shared one; 2 ends after the participants, 1 after the base

@@ -1,9 +1,9 @@
 //! Redo of a bulk load.
 //!
 //! A bulk load is durable by itself, so a crash needs no redo of it. A log that is archived must have it
-//! nevertheless: a restore begins with an older state, which does not have the load. The redo is written to files while
-//! the load runs, and belongs to the commit of the definition that makes the load visible. After a crash it is
-//! replayed over the load, with the same result, because redo is absolute.
+//! nevertheless: a restore begins with an older state, which does not have the load. The redo is written to
+//! files while the load runs, and belongs to the commit of the definition that makes the load visible. After
+//! a crash it is replayed over the load, with the same result, because redo is absolute.
 
 use std::io;
 

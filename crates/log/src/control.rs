@@ -23,8 +23,8 @@
 //! 84+n u64  LSN from which the archive needs the log, all bits set for none
 //! 92+n u32  number of timelines, each: u32 number, u64 LSN where it begins
 //! ```
-//! The checksum covers all of it. Version 1 is written while nothing needs version 2, so that older servers can open
-//! the log.
+//! The checksum covers all of it. Version 1 is written while nothing needs version 2, so that older servers
+//! can open the log.
 
 use std::io;
 use std::path::{Path, PathBuf};

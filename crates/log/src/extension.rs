@@ -1,8 +1,8 @@
 //! Appending ranges of an archive to the log of a copy, before its first opening.
 //!
 //! A range has the bytes of the stream as the archived server wrote them, so its records have their LSNs and
-//! checksums. They may be of several generations. [`Extension::finish`] makes the copy's generation one that is newer
-//! than all of them, so that the whole log is accepted as written by earlier ones.
+//! checksums. They may be of several generations. [`Extension::finish`] makes the copy's generation one that
+//! is newer than all of them, so that the whole log is accepted as written by earlier ones.
 //!
 //! # On failure
 //! Until `finish` the control file names the former end. The segments after it have been written, so after an
@@ -61,8 +61,8 @@ impl Extension {
         &self.control.state.timelines
     }
 
-    /// Decodes the record that begins with the first of these bytes, at this LSN. Returns `None` if there is no
-    /// whole record of this log.
+    /// Decodes the record that begins with the first of these bytes, at this LSN. Returns `None` if there is
+    /// no whole record of this log.
     pub fn record<'b>(&self, lsn: Lsn, bytes: &'b [u8]) -> Option<Record<'b>> {
         let header = Header::decode(bytes, self.geometry.salt, lsn.0)?;
         let body = bytes.get(HEADER_BYTES as usize..header.record_bytes() as usize)?;

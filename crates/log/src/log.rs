@@ -292,8 +292,8 @@ impl Log {
         self.shared.space.archived().map(Lsn)
     }
 
-    /// Begins to keep the log for the archive, from its end on. Returns where, or where an earlier start has
-    /// begun, as far as it belongs to this timeline.
+    /// Returns where the log is kept for the archive from, as far as it belongs to this timeline. After it
+    /// was given up, begins to keep it again, from its end on.
     pub fn begin_archive(&self) -> Result<Lsn, LogError> {
         let shared = &*self.shared;
         let mut control = shared.control.lock();

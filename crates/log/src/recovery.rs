@@ -248,13 +248,17 @@ impl Recovery {
         let generation = self.control.state.generation + 1;
         assert!(generation < GENERATION_END, "a log can be opened 16 million times");
         let now_s = (self.world.clock.wall_us() / 1_000_000) as u32;
-        let is_cut = self.cut.is_some();
+        let (is_cut, is_archived) = (self.cut.is_some(), self.options.is_archived);
         let updated = self.control.update(|state| {
             // What was cut off may be in the archive, or be continued by another server.
             if state.is_copy || is_cut {
                 // The part that is not in the archive yet belongs to both timelines.
                 state.begin_timeline(state.archived.map_or(end, |mark| mark.min(end)), now_s);
                 state.is_copy = false;
+            }
+            if is_archived {
+                // Nothing from this opening on is missing in the archive.
+                state.archived.get_or_insert(end);
             }
             state.generation = generation;
             state.generation_start = end;

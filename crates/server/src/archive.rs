@@ -1,17 +1,17 @@
 //! The process that stores the archive of the log: `cohort-backup archive`.
 //!
-//! The client of the object store and its runtime are in that process, not in the server. The server starts one
-//! while `archive_to` is set, and none otherwise. It writes frames to its standard input and reads frames from its
-//! standard output (docs/backup-format.md); lines of its standard error go to the error log.
+//! The client of the object store and its runtime are in that process, not in the server. The server starts
+//! one while `archive_to` is set, and none otherwise. It writes frames to its standard input and reads frames
+//! from its standard output (docs/backup-format.md); lines of its standard error go to the error log.
 //!
 //! # Threads
-//! The archive thread runs `Coordinator::run_archive`: it starts the process, sends, and starts it again after an
-//! error. Two threads for each process read its output and its errors; they end with it.
+//! The archive thread runs `Coordinator::run_archive`: it starts the process, sends, and starts it again
+//! after an error. Two threads for each process read its output and its errors; they end with it.
 //!
 //! # On failure
-//! A process that ends, or takes nothing, is an error of the archive, never of the server. At its stop the server
-//! closes the input, waits, and then kills the process. If the server is killed, the process finds the end of its
-//! input.
+//! A process that ends, or takes nothing, is an error of the archive, never of the server. At its stop the
+//! server closes the input, waits, and then kills the process. If the server is killed, the process finds the
+//! end of its input.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -78,8 +78,8 @@ struct Process {
 
 impl Process {
     fn start(to: &str, key_file: &str) -> io::Result<Process> {
-        let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join(PROGRAM)));
-        let program = beside.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(PROGRAM));
+        let own = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(PROGRAM)));
+        let program = own.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(PROGRAM));
         let mut command = Command::new(&program);
         command.arg("archive").arg(format!("--repository={to}"));
         if !key_file.is_empty() {

@@ -328,8 +328,8 @@ pub fn convert_layout(
     convert(world, datadir, &logs, &engines, layout(globals)).map_err(OpenError::Recovery)
 }
 
-/// `--apply-archive`: appends the archive in `dir` to the log of a restored backup, recovers it, and stops cleanly.
-/// Returns the report, in JSON.
+/// `--apply-archive`: appends the archive in `dir` to the log of a restored backup, recovers it, and stops
+/// cleanly. Returns the report, in JSON.
 pub fn apply_archive(
     datadir: &Path,
     dir: &Path,

@@ -1,5 +1,5 @@
-//! Restoring to a point in time: appends the ranges of an archive to the log of a restored backup, up to a stop.
-//! The start of a server then recovers the data directory as after a crash.
+//! Restoring to a point in time: appends the ranges of an archive to the log of a restored backup, up to a
+//! stop. The start of a server then recovers the data directory as after a crash.
 //!
 //! # Outline
 //! ```text
@@ -12,10 +12,9 @@
 //! ```
 //!
 //! # On failure
-//! Before the last step the log ends at the cut of the backup, but its segments and the spill directory have been
-//! written to: the backup has to be restored again.
+//! Before the last step the log ends at the cut of the backup, but its segments and the spill directory have
+//! been written to: the backup has to be restored again.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -25,8 +24,7 @@ use cohort_base::{Gtid, Lsn};
 use cohort_log::{Extension, LogError, Record, Timeline};
 use cohort_vfs::{OpenMode, SharedFile, SharedFs, World};
 
-use super::names::{NamedFile, gtid_of, named_files};
-use super::{HISTORY, PIECE_BYTES};
+use super::names::{HISTORY, NamedFile, PIECE_BYTES, gtid_of, named_files};
 use crate::logs::main_dir;
 use crate::record;
 
@@ -112,8 +110,8 @@ struct Object {
     path: PathBuf,
 }
 
-/// Appends the archive in `dir` to the log of the backup in `datadir`, along the history of a timeline, or of the
-/// newest one in the archive.
+/// Appends the archive in `dir` to the log of the backup in `datadir`, along the history of a timeline,
+/// without one that of the backup.
 pub fn apply_archive(
     world: &World,
     datadir: &Path,
@@ -128,11 +126,8 @@ pub fn apply_archive(
     }
     let log = Extension::open(world, &main_dir(datadir))?.ok_or_else(not_a_copy)?;
     check_stop(fs, datadir, stop)?;
-    let objects = objects(fs, dir)?;
-    let Some(target) = timeline.or_else(|| objects.keys().next_back().copied()) else {
-        return Err(ApplyError::Unsuitable(format!("'{}' holds no range of an archive", dir.display())));
-    };
     let own = *log.timelines().last().expect("a log has a timeline");
+    let target = timeline.unwrap_or(own.number);
     let history = match target == own.number {
         true => log.timelines().to_vec(),
         false => history(fs, dir, target)?,
@@ -144,6 +139,14 @@ pub fn apply_archive(
             own.number, own.from
         )));
     };
+    let objects: Vec<_> =
+        history.iter().map(|it| objects(fs, dir, it.number)).collect::<Result<_, ApplyError>>()?;
+    if objects.iter().all(Vec::is_empty) {
+        return Err(ApplyError::Unsuitable(format!(
+            "'{}' holds no range of timeline {target}",
+            dir.display()
+        )));
+    }
     let end_of = |n: usize| history.get(n + 1).map_or(Lsn(u64::MAX), |next| next.from);
     if end_of(at) < log.end() {
         return Err(ApplyError::Unsuitable(format!(
@@ -161,10 +164,9 @@ pub fn apply_archive(
         Pass { fs, dir, spill, log, stop, applied: Applied::at(begin), timeline: 0, is_over: false };
     for (n, timeline) in history.iter().enumerate().skip(at) {
         pass.timeline = timeline.number;
-        let none = Vec::new();
-        pass.run(objects.get(&timeline.number).unwrap_or(&none), end_of(n))?;
+        pass.run(&objects[n], end_of(n))?;
         if pass.is_over || pass.log.end() < end_of(n) {
-            let later = history[n + 1..].iter().filter_map(|it| objects.get(&it.number)?.first());
+            let later = objects[n + 1..].iter().filter_map(|of_timeline| of_timeline.first());
             if let (false, Some(later)) = (pass.is_over, later.map(|it| it.from).min()) {
                 let (from, to) = (pass.log.end(), end_of(n).min(later));
                 return Err(ApplyError::Gap { timeline: timeline.number, from, to });
@@ -202,8 +204,8 @@ fn check_stop(fs: &SharedFs, datadir: &Path, stop: ApplyStop) -> Result<(), Appl
     }
 }
 
-/// Parses a time of UTC, `YYYY-MM-DD HH:MM:SS[.ffffff]`, with `T` instead of the space and a `Z` at the end if wanted,
-/// or `@` and microseconds since 1970. Returns microseconds since 1970.
+/// Parses a time of UTC, `YYYY-MM-DD HH:MM:SS[.ffffff]`, with `T` instead of the space and a `Z` at the end
+/// if wanted, or `@` and microseconds since 1970. Returns microseconds since 1970.
 pub fn parse_time(text: &str) -> Option<u64> {
     if let Some(us) = text.strip_prefix('@') {
         return us.parse().ok();
@@ -233,26 +235,20 @@ fn seconds_of(text: &str) -> Option<u64> {
     u64::try_from(((days * 24 + hour) * 60 + minute) * 60 + second).ok()
 }
 
-/// Lists the ranges of each timeline, ordered by LSN.
-fn objects(fs: &SharedFs, dir: &Path) -> Result<BTreeMap<u32, Vec<Object>>, ApplyError> {
-    let list = |dir: &Path| fs.list(dir).map_err(|e| ApplyError::Io(dir.to_path_buf(), e));
-    let hex = |text: &str, digits: usize| {
-        (text.len() == digits).then(|| u64::from_str_radix(text, 16).ok()).flatten()
-    };
-    let mut objects: BTreeMap<u32, Vec<Object>> = BTreeMap::new();
-    for name in list(dir)? {
-        let Some(timeline) = name.to_str().and_then(|name| hex(name, 8)) else { continue };
-        let of_timeline = dir.join(&name);
-        for name in list(&of_timeline)? {
-            let range = name.to_str().and_then(|name| name.strip_suffix(".log")?.split_once('-'));
-            let Some((from, to)) = range.and_then(|(from, to)| Some((hex(from, 16)?, hex(to, 16)?))) else {
-                continue;
-            };
-            let object = Object { from: Lsn(from), to: Lsn(to), path: of_timeline.join(&name) };
-            objects.entry(timeline as u32).or_default().push(object);
-        }
+/// Lists the ranges of a timeline, ordered by LSN.
+fn objects(fs: &SharedFs, dir: &Path, timeline: u32) -> Result<Vec<Object>, ApplyError> {
+    let dir = dir.join(format!("{timeline:08x}"));
+    if !fs.exists(&dir) {
+        return Ok(Vec::new());
     }
-    objects.values_mut().for_each(|of_timeline| of_timeline.sort_by_key(|object| (object.from, object.to)));
+    let hex = |text: &str| (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok()).flatten().map(Lsn);
+    let names = fs.list(&dir).map_err(|e| ApplyError::Io(dir.clone(), e))?;
+    let object = |name: &PathBuf| {
+        let (from, to) = name.to_str()?.strip_suffix(".log")?.split_once('-')?;
+        Some(Object { from: hex(from)?, to: hex(to)?, path: dir.join(name) })
+    };
+    let mut objects: Vec<Object> = names.iter().filter_map(object).collect();
+    objects.sort_by_key(|object| (object.from, object.to));
     Ok(objects)
 }
 
@@ -380,8 +376,8 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Looks whether a record is the stop. Returns whether it belongs to the restored state, and the files that it
-    /// names.
+    /// Looks whether a record is the stop. Returns whether it belongs to the restored state, and the files
+    /// that it names.
     fn look_at(
         &mut self,
         record: &Record<'_>,

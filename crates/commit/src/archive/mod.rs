@@ -1,17 +1,18 @@
-//! The continuous archive of the log: a running server sends its log to a repository, so that it can be restored
-//! to any moment since a backup.
+//! The continuous archive of the log: a running server sends its log to a repository, so that it can be
+//! restored to any moment since a backup.
 //!
 //! # Concepts
-//! - The *program* is the process that owns the client of the repository (`cohort-backup archive`). The server
-//!   speaks frames with it over an [`ArchiveLink`] (docs/backup-format.md). A simulation implements the link
-//!   itself.
-//! - The *mark* of the archive is the LSN from which the archive needs the log (`cohort_log::Log::set_archived`).
-//!   It is independent of where recovery starts, so checkpoints go on while the repository is away.
+//! - The *program* is the process that owns the client of the repository (`cohort-backup archive`). The
+//!   server speaks frames with it over an [`ArchiveLink`] (docs/backup-format.md). A simulation implements
+//!   the link itself.
+//! - The *mark* of the archive is the LSN from which the archive needs the log
+//!   (`cohort_log::Log::set_archived`). It is independent of where recovery starts, so checkpoints go on
+//!   while the repository is away.
 //! - A *range* is a number of whole records. Only what has passed the publish gate is sent, because the rest
 //!   may yet be cut off (row `CutUnreleased` of `recovery.rs`).
-//! - A *gap* is a part of the log that the repository does not have and the server has no more. It is logged as
-//!   an error. Moments in it and after it need a full backup from after the gap.
-//! - TIME records ([`GroupTimes`]) say when the records after them were written.
+//! - A *gap* is a part of the log that the repository does not have and the server has no more. It is logged
+//!   as an error. Moments in it and after it need a full backup from after the gap.
+//! - TIME records ([`times::GroupTimes`]) say when the records after them were written.
 //! - `apply.rs` appends ranges to the log of a restored backup.
 //!
 //! # States
@@ -28,87 +29,53 @@
 //! - I3: a range has only what is durable and published.
 //!
 //! # Bounds
-//! Memory: a range and a piece of a file. Disk: [`ArchiveSettings::backlog_bytes_max`] of log, and the archive is
-//! given up while there is still twice the space below which writes are refused.
+//! Memory: a range and a piece of a file. Disk: [`ArchiveSettings::backlog_bytes_max`] of log, and the
+//! archive is given up while there is still twice the space below which writes are refused.
 //!
 //! # On failure
 //! The archive is never a reason to stop the server or to refuse a write. Errors go to the error log and are
-//! counted; the caller begins again after a pause. An error of the log itself (poison) stops the server elsewhere.
+//! counted; the caller begins again after a pause. An error of the log itself (poison) stops the server
+//! elsewhere.
 //!
 //! # What is missing
-//! Separate logs (refused at the start). RESET MASTER begins the binary log again, which a restore does not repeat.
+//! Separate logs (refused at the start). RESET MASTER begins the binary log again, which a restore does not
+//! repeat.
 
 mod apply;
-mod names;
+pub(crate) mod names;
+pub(crate) mod settings;
+pub(crate) mod stats;
+pub(crate) mod times;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_backup_format::{ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart};
 use cohort_base::{CommitSeq, Lsn};
-use cohort_binlog::{GtidState, SpillDir};
+use cohort_binlog::GtidState;
 use cohort_log::{Log, LogError};
 use cohort_vfs::{OpenMode, SharedFs};
-use parking_lot::{Condvar, Mutex};
 
 use crate::checkpoint::needed_bytes;
 use crate::coordinator::Coordinator;
 use crate::record;
 
 pub use apply::{Applied, ApplyError, ApplyStop, apply_archive, parse_time};
-use names::{NamedFile, gtid_of, named_files};
+use names::{HISTORY, NamedFile, PIECE_BYTES, gtid_of, named_files};
+pub use settings::ArchiveSettings;
+pub use stats::ArchiveStats;
 
 /// Maximum bytes of a range of several records.
 pub const RANGE_BYTES_MAX: usize = 4 << 20;
-/// Maximum bytes of a file in one frame.
-const PIECE_BYTES: usize = 1 << 20;
 /// Bytes of log that are sent without an acknowledgement.
 const WINDOW_BYTES: u64 = 64 << 20;
-/// Minimum distance of two TIME records.
-const TIME_STEP_US: u64 = 10_000;
 /// Time that the stop of the server waits for the last acknowledgements.
 const END_PATIENCE: Duration = Duration::from_secs(10);
-/// File with the history of the timeline.
-pub(crate) const HISTORY: &str = "history";
-
-/// Settings of the archive.
-#[derive(Clone, Debug)]
-pub struct ArchiveSettings {
-    pub server_uuid: String,
-    /// `archive_backlog_max`: bytes of log that are kept for a repository that does not take them.
-    pub backlog_bytes_max: u64,
-    /// `archive_timeout`: age at which a small range is sent.
-    pub timeout: Duration,
-}
-
-/// Times of TIME records; used by the leader.
-pub struct GroupTimes {
-    /// The newest one, in microseconds since 1970.
-    last_us: AtomicU64,
-}
-
-impl GroupTimes {
-    /// Makes times that are not before those of an earlier start.
-    pub fn after(last_us: u64) -> GroupTimes {
-        GroupTimes { last_us: AtomicU64::new(last_us) }
-    }
-
-    /// Returns the time to log now, if the newest one is old enough. Never goes back: while a clock that was
-    /// set back has not reached the newest time again, there is none.
-    pub fn due(&self, now_us: u64) -> Option<u64> {
-        let last_us = self.last_us.load(Ordering::Relaxed);
-        if now_us < last_us.saturating_add(TIME_STEP_US) {
-            return None;
-        }
-        self.last_us.store(now_us, Ordering::Relaxed);
-        Some(now_us)
-    }
-}
 
 /// A connection to the program that stores the archive.
 pub trait ArchiveLink {
@@ -156,42 +123,6 @@ impl From<LogError> for ArchiveError {
     }
 }
 
-/// Counters of the archive, for SHOW STATUS, and its end.
-#[derive(Debug, Default)]
-pub struct ArchiveStats {
-    /// LSN up to which the repository has the log, in this run of the server.
-    pub acknowledged: AtomicU64,
-    /// Moment since which something waits for the repository, by the monotonic clock; 0 if nothing does.
-    waits_since_ns: AtomicU64,
-    pub failures: AtomicU64,
-    pub gaps: AtomicU64,
-    pub bytes: AtomicU64,
-    pub is_sending: AtomicBool,
-    /// A thread runs the archive.
-    is_running: Mutex<bool>,
-    has_ended: Condvar,
-}
-
-impl ArchiveStats {
-    /// Records that a thread runs the archive. The stop of the server waits for its end.
-    pub fn begin(&self) {
-        *self.is_running.lock() = true;
-    }
-
-    /// Records the end of that thread.
-    pub fn end(&self) {
-        *self.is_running.lock() = false;
-        self.has_ended.notify_all();
-    }
-
-    /// Waits for the end of that thread, but not for ever.
-    pub(crate) fn wait_for_end(&self) {
-        let mut is_running = self.is_running.lock();
-        let deadline = Instant::now() + 2 * END_PATIENCE;
-        while *is_running && !self.has_ended.wait_until(&mut is_running, deadline).timed_out() {}
-    }
-}
-
 /// A range that the program has not acknowledged.
 struct Sent {
     to: Lsn,
@@ -200,7 +131,7 @@ struct Sent {
     read_ns: u64,
 }
 
-/// What is known at the position up to which ranges are sent.
+/// State at the position up to which ranges are sent.
 #[derive(Clone, Default)]
 struct Progress {
     position: Lsn,
@@ -379,8 +310,8 @@ impl Archiver {
         })
     }
 
-    /// Takes acknowledgements, and sends the next range if it is large or old enough. `is_last` sends any. Returns
-    /// whether it has sent one.
+    /// Takes acknowledgements, and sends the next range if it is large or old enough. `is_last` sends any.
+    /// Returns whether it has sent one.
     pub fn round(&mut self, link: &mut dyn ArchiveLink, is_last: bool) -> Result<bool, ArchiveError> {
         while let Some(frame) = link.receive(Duration::ZERO).map_err(ArchiveError::Link)? {
             match frame {
@@ -584,28 +515,6 @@ fn history(timelines: &[cohort_log::Timeline]) -> Vec<u8> {
     lines.collect::<String>().into_bytes()
 }
 
-/// Prepares the spill directory of a server with an archive: names are not used again, and the files that are only
-/// needed for the archive are added to `spilled`.
-pub(crate) fn prepare_spill(log: &Log, spill: &SpillDir, spilled: &mut Vec<(CommitSeq, String)>) {
-    spill.keep_for_archive(log.generation().0);
-    let Some(from) = log.archived().filter(|from| *from < log.retained()) else { return };
-    let read = || -> Result<(), ArchiveError> {
-        let mut reader = log.read(from)?;
-        while let Some(record) = reader.next()?.filter(|record| record.lsn < log.retained()) {
-            if record.kind == record::COMMIT {
-                let unreadable = |_| ArchiveError::Unreadable(record.lsn);
-                let commit = record::decode_commit(record.payload).map_err(unreadable)?;
-                spilled.extend(named_files(&commit).into_iter().map(|file| (commit.seq, file.name)));
-            }
-        }
-        Ok(())
-    };
-    let mut read = read;
-    if let Err(error) = read() {
-        log::error!("The part of the log that is not archived yet cannot be read: {error}");
-    }
-}
-
 impl Coordinator {
     /// Returns the counters of the archive.
     pub fn archive(&self) -> &ArchiveStats {
@@ -622,7 +531,7 @@ impl Coordinator {
         self.env().logs.main().timelines()
     }
 
-    /// Returns how far the repository is behind the log, in bytes and in seconds.
+    /// Returns the part of the log that the repository does not have, in bytes and in seconds.
     pub fn archive_lag(&self) -> (u64, u64) {
         let env = self.env();
         let log = env.logs.main();
@@ -632,8 +541,8 @@ impl Coordinator {
         (bytes, ns / 1_000_000_000)
     }
 
-    /// Runs the archive on the calling thread until the server stops. `connect` starts the program. `pause` waits
-    /// up to a time, or returns at once when the server stops.
+    /// Runs the archive on the calling thread until the server stops. `connect` starts the program. `pause`
+    /// waits up to a time, or returns at once when the server stops.
     pub fn run_archive(self: Arc<Self>, connect: &mut dyn FnMut() -> io::Result<Box<dyn ArchiveLink>>) {
         let Some(mut archiver) = Archiver::new(Arc::clone(&self)) else { return };
         let mut pauses = Pauses::default();
@@ -713,23 +622,6 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_never_go_back_and_keep_their_distance() {
-        let times = GroupTimes::after(1000);
-        let cases = [
-            (500, None),
-            (10_999, None),
-            (11_000, Some(11_000)),
-            (11_000, None),
-            (20_999, None),
-            (5, None),
-            (9_000_000, Some(9_000_000)),
-            (8_999_999, None),
-            (9_010_000, Some(9_010_000)),
-        ];
-        cases.iter().for_each(|(now_us, due)| assert_eq!(times.due(*now_us), *due, "{now_us}"));
-    }
 
     #[test]
     fn pauses_grow_to_a_minute() {

@@ -1,10 +1,18 @@
-//! What a COMMIT record says about files and GTIDs.
+//! Files and GTIDs that COMMIT records name, and names of files.
 
-use cohort_base::{DomainId, Gtid, Reader};
-use cohort_binlog::Content;
+use cohort_base::{CommitSeq, DomainId, Gtid, Reader};
 use cohort_binlog::event::{EventHeader, EventType, HEADER_LEN};
+use cohort_binlog::{Content, SpillDir};
+use cohort_log::Log;
 
-use crate::record::{Commit, RedoRef};
+use crate::RecoveryError;
+use crate::record::{self, Commit, RedoRef};
+use crate::recovery_error::unreadable;
+
+/// File with the history of the timeline.
+pub const HISTORY: &str = "history";
+/// Bytes of a file that are copied at a time.
+pub const PIECE_BYTES: usize = 1 << 20;
 
 /// A spill file that a record names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,4 +48,26 @@ pub fn gtid_of(commit: &Commit<'_>) -> Option<Gtid> {
     let mut body = Reader::new(commit.binlog.get(HEADER_LEN..)?);
     let (seq_no, domain) = (body.u64().ok()?, DomainId(body.u32().ok()?));
     Some(Gtid { domain, server: header.server_id, seq_no })
+}
+
+/// Prepares the spill directory of a server with an archive: names are not used again, and the files that are
+/// only needed for the archive are added to `spilled`.
+pub(crate) fn prepare_spill(log: &Log, spill: &SpillDir, spilled: &mut Vec<(CommitSeq, String)>) {
+    spill.keep_for_archive(log.generation().0);
+    let Some(from) = log.archived().filter(|from| *from < log.retained()) else { return };
+    let read = || -> Result<(), RecoveryError> {
+        let mut reader = log.read(from)?;
+        while let Some(record) = reader.next()?.filter(|record| record.lsn < log.retained()) {
+            if record.kind == record::COMMIT {
+                let failed = |_| unreadable(record.lsn);
+                let commit = record::decode_commit(record.payload).map_err(failed)?;
+                spilled.extend(named_files(&commit).into_iter().map(|file| (commit.seq, file.name)));
+            }
+        }
+        Ok(())
+    };
+    let mut read = read;
+    if let Err(error) = read() {
+        log::error!("The part of the log that is not archived yet cannot be read: {error}");
+    }
 }
