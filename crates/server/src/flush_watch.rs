@@ -94,7 +94,7 @@ impl Watch {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let line = match (is_hanging, new) {
             (true, _) => format!(
-                "A flush of the log has been running for {:.1} s and has not ended: no commit is answered meanwhile; look at the disk",
+                "A flush of the log has been running for {:.1} s and has not ended: no commit is acknowledged in the meantime; check the disk",
                 seconds(seen.running_ns)
             ),
             (false, new) => format!(
