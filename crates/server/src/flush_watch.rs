@@ -99,7 +99,7 @@ impl Watch {
             ),
             (false, new) => format!(
                 "{new} slow flush{} of the log since the last message, the longest {:.3} s (slow_flush_warning_ms is {}): \
-                 commits wait for them; look at the disk",
+                 commits wait for them; check the disk",
                 if new == 1 { "" } else { "es" },
                 seconds(self.longest_ns),
                 seen.threshold_ns / 1_000_000
