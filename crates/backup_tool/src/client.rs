@@ -42,6 +42,13 @@ pub struct Account {
     pub proves_certificate: bool,
 }
 
+impl Account {
+    /// Returns whether a connection without TLS is refused.
+    pub fn demands_tls(&self) -> bool {
+        self.tls == Tls::Required || self.ca.is_some() || self.proves_certificate
+    }
+}
+
 /// Use of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tls {
@@ -67,6 +74,11 @@ pub struct Client {
 
 /// Columns of a row; `None` is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
+
+/// Returns a column as text; NULL is empty.
+pub fn text_of(column: &Option<Vec<u8>>) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(column.as_deref().unwrap_or_default())
+}
 
 impl Client {
     pub fn connect(account: &Account) -> Result<Client> {
@@ -117,8 +129,7 @@ impl Client {
         }
         let greeting = ServerGreeting::decode(&payload).map_err(|_| self.malformed())?;
         let is_offered = greeting.capabilities.has(Capabilities::SSL);
-        let demands = account.tls == Tls::Required || account.ca.is_some() || account.proves_certificate;
-        if demands && !is_offered {
+        if account.demands_tls() && !is_offered {
             return Err(self.failure("TLS is required, but the server does not offer it"));
         }
         let is_encrypted = is_offered && account.tls != Tls::Never && account.socket.is_none();
@@ -273,6 +284,16 @@ impl Client {
                 Err(_) => return Err(self.malformed()),
             }
         }
+    }
+
+    /// Runs a statement whose result has one row, and returns it.
+    pub fn row(&mut self, sql: &str) -> Result<Row> {
+        let mut found = None;
+        self.query(sql, |row| {
+            found = Some(row);
+            Ok(())
+        })?;
+        found.ok_or_else(|| self.failure(format!("{sql}: no row")))
     }
 
     fn refusal(&self, sql: &str, message: &str) -> Failure {

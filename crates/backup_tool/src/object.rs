@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  8  "CoBackup"
-//!  8  1  kind: 1 chunk, 2 catalogue, 3 lock
+//!  8  1  kind: 1 chunk, 2 catalogue, 3 lock, 4 log, 5 timeline, 6 part of a file of the archive
 //!  9  1  protection: 0 SHA-256, 1 AES-256-GCM
 //! 10  1  compression: 1 zstd
 //! 11  1  0
@@ -13,6 +13,8 @@
 
 use ring::digest;
 
+use crate::archive::PART_HEADER_BYTES;
+use crate::archive::frame::FRAME_BYTES_MAX;
 use crate::key::Keys;
 
 const MAGIC: &[u8; 8] = b"CoBackup";
@@ -27,6 +29,11 @@ pub enum Kind {
     Chunk = 1,
     Catalogue = 2,
     Lock = 3,
+    /// Ranges of the log.
+    Log = 4,
+    Timeline = 5,
+    /// Part of a file that the log names.
+    Part = 6,
 }
 
 impl Kind {
@@ -35,7 +42,9 @@ impl Kind {
         match self {
             Kind::Chunk => CHUNK_BYTES,
             Kind::Catalogue => 64 << 20,
-            Kind::Lock => 64 << 10,
+            Kind::Lock | Kind::Timeline => 64 << 10,
+            Kind::Log => FRAME_BYTES_MAX + (1 << 10),
+            Kind::Part => CHUNK_BYTES + PART_HEADER_BYTES,
         }
     }
 }

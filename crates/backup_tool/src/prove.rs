@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::archive::recovery::server_options;
 use crate::client::{Account, Client};
 use crate::failure::{Failure, Result};
 use crate::hex;
@@ -75,11 +76,7 @@ pub fn prove(
     command.arg(format!("--datadir={}", directory.display()));
     command.arg(format!("--socket={}", socket.display()));
     command.arg(format!("--init-file={}", statements.display()));
-    match catalogue.manifest.log_bin.as_str() {
-        "" => command.arg("--skip-log-bin"),
-        name => command.arg(format!("--log-bin={name}")),
-    };
-    command.arg(format!("--server-id={}", catalogue.manifest.server_id.max(1)));
+    command.args(server_options(&catalogue));
     let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn();
     let process = process.map_err(|error| Failure::of_file(cohortd, error))?;
     let mut scratch = Scratch { process, files: [socket.clone(), statements] };

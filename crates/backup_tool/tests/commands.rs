@@ -133,6 +133,13 @@ fn each_refusal_has_its_exit_code_and_changes_nothing() {
     folder.fails("restore r --key-file key --to busy", 4, "is not empty: it has 'file'");
     folder.fails("restore r --key-file key --to new --backup no", 4, "has no backup no");
     folder.fails("restore open --to new", 4, "has no backups");
+    folder.fails("restore open --to new --to-latest", 4, "has no archive of the log");
+    folder.fails("restore open --to new --to-time yesterday", 4, "is no time");
+    folder.fails("restore open --to new --to-latest --to-gtid 0-1-2", 2, "cannot be used with");
+    folder.fails("clone --to busy --host 127.0.0.1 --port 1", 1, "cannot connect");
+    folder.fails("clone --to new", 2, "--host");
+    folder.fails("clone --to new --host h --server-id 7", 2, "--replica");
+    folder.fails("take r --from data --host h", 2, "cannot be used with");
     folder.fails("restore r --key-file key --to new --backup ../locks/x", 4, "not the name of a backup");
     assert!(!folder.path("new").exists());
     folder.fails("prune r --key-file key", 2, "--keep");
@@ -201,7 +208,7 @@ fn a_killed_take_is_resumed() {
 fn the_man_page_and_the_completions_name_every_command() {
     let folder = Folder::new();
     let text = |arguments: &str| String::from_utf8(folder.run(arguments).stdout).expect("UTF-8");
-    for command in ["init", "take", "list", "verify", "restore", "prune"] {
+    for command in ["init", "take", "clone", "list", "verify", "restore", "prune", "archive"] {
         for page in ["man-page", "completions bash", "completions fish", "completions zsh", "--help"] {
             assert!(text(page).to_lowercase().contains(command), "{page}: {command}");
         }

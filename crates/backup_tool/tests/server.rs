@@ -33,13 +33,19 @@ impl Drop for Server {
 
 impl Server {
     fn start(datadir: &Path) -> Server {
+        let options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned);
+        Server::start_with(datadir, &options)
+    }
+
+    /// Starts a server with these options, of which the first names an option file or none.
+    fn start_with(datadir: &Path, options: &[String]) -> Server {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|s| s.local_addr()).expect("a port").port();
         let process = Command::new(cohortd())
-            .arg("--no-defaults")
+            .args(options)
             .arg(format!("--datadir={}", datadir.display()))
             .arg(format!("--port={port}"))
-            .arg(format!("--socket={}/s", datadir.parent().expect("a folder").display()))
-            .args(["--bind-address=127.0.0.1", "--log-bin=binlog", "--server-id=7"])
+            .arg(format!("--socket={}.sock", datadir.display()))
+            .arg("--bind-address=127.0.0.1")
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()
@@ -186,4 +192,84 @@ fn a_running_server_is_backed_up_and_restored() {
         // It goes on from there.
         restored.execute("INSERT INTO shop.orders VALUES (0, 'restored')");
     }
+}
+
+/// Executes the statements of a file, as `mariadb` does.
+fn execute_file(server: &Server, file: &Path) {
+    let text = std::fs::read_to_string(file).expect("the statements");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
+    let mut client = server.client();
+    for statement in lines.join(" ").split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+        client.query(statement, |_| Ok(())).expect(statement);
+    }
+}
+
+#[test]
+fn a_clone_is_a_server_or_a_replica_that_catches_up() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let datadir = folder.path().join("data");
+    Server::initialize(&datadir);
+    let server = Server::start(&datadir);
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
+    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
+    server.execute("CREATE USER keeper@localhost IDENTIFIED BY 'secret'");
+    server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
+    server.execute("CREATE USER repl@localhost IDENTIFIED BY 'it''s \\\\ secret'");
+    server.execute("GRANT REPLICATION SLAVE ON *.* TO repl@localhost");
+    let port = server.account.port;
+    let options = format!(
+        "[client]\nhost=127.0.0.1\nport={port}\nuser=keeper\npassword=secret\n\
+         [cohort-backup]\nreplica-user=repl\nreplica-password=\"it's \\ secret\"\n"
+    );
+    std::fs::write(folder.path().join("cnf"), options).expect("written");
+    let run = |arguments: &str| run(folder.path(), arguments);
+
+    let plain = run("clone --defaults-file cnf --to plain").expect("cloned");
+    assert_eq!(plain["option_file"], Value::Null);
+    assert!(!folder.path().join("plain/cohort-replica.sql").exists());
+    let busy = run("clone --defaults-file cnf --to plain").expect_err("it is not empty");
+    assert!(busy.contains("is not empty"), "{busy}");
+    let wrong = run("clone --host 127.0.0.1 --port 1 --to other").expect_err("no server");
+    assert!(wrong.contains("cannot connect") && !folder.path().join("other").exists(), "{wrong}");
+    run("clone --to other").expect_err("no server is named");
+
+    // While rows are written.
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn({
+        let account = server.account.clone();
+        move || {
+            let mut client = Client::connect(&account).expect("connected");
+            let mut id = 1_000_000;
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                id += 1;
+                let insert = format!("INSERT INTO shop.orders VALUES ({id}, 'later')");
+                client.query(&insert, |_| Ok(())).expect("inserted");
+            }
+        }
+    });
+    let cloned = run("clone --defaults-file cnf --to replica --replica --ssl").expect("cloned");
+    drop(stop);
+    writer.join().expect("no panic");
+    let of = |name: &str| folder.path().join(cloned[name].as_str().expect("a path"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(of("statements")).expect("the statements").permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    let options =
+        [format!("--defaults-file={}", of("option_file").display()), "--skip-slave-start".to_owned()];
+    let replica = Server::start_with(&folder.path().join("replica"), &options);
+    assert_eq!(replica.values("SELECT @@server_id"), cloned["server_id"].to_string());
+    execute_file(&replica, &of("statements"));
+    server.execute("INSERT INTO shop.orders VALUES (-1, 'after the clone')");
+    let position = server.values("SELECT @@gtid_binlog_pos");
+    assert_eq!(replica.values(&format!("SELECT MASTER_GTID_WAIT('{position}', 60)")), "0");
+    let status = replica.values("SHOW SLAVE STATUS");
+    let sum = "CHECKSUM TABLE shop.orders";
+    assert_eq!(replica.values(sum), server.values(sum), "{status}");
+    assert!(replica.values("SELECT COUNT(*) FROM shop.orders WHERE id > 1000000") != "0");
+
+    let server_of_plain = Server::start(&folder.path().join("plain"));
+    assert_eq!(server_of_plain.values("SELECT COUNT(*) FROM shop.orders"), "20000");
+    assert_eq!(server_of_plain.values("CHECK TABLE shop.orders"), "shop.orders check status OK");
 }
