@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 const GROUPS: &[&str] = &["client", "client-server", "client-mariadb", "cohort-backup"];
 
 /// The options.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
     /// Name or address of the server

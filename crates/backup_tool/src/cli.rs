@@ -22,9 +22,10 @@ use crate::progress::Progress;
 use crate::prove::prove;
 use crate::prune::{Keep, prune};
 use crate::repository::Repository;
-use crate::restore::restore;
+use crate::restore::{Restored, restore};
 use crate::source::{Directory, Server, Source};
 use crate::store::Store;
+use crate::table::{self, TableName};
 use crate::take::{Request, take};
 use crate::verify::verify;
 
@@ -193,6 +194,15 @@ enum Command {
         backup: Option<String>,
         #[command(flatten)]
         moment: Moment,
+        /// Copy only this table into a running server. DIRECTORY is used for the restore and then removed. The
+        /// account needs CREATE, INSERT, SELECT, ALTER and DROP
+        #[arg(long, value_name = "DATABASE.TABLE", value_parser = TableName::parse, requires = "Connection")]
+        table: Option<TableName>,
+        /// Name that the table gets
+        #[arg(long = "as", value_name = "DATABASE.TABLE", value_parser = TableName::parse, requires = "table")]
+        table_as: Option<TableName>,
+        #[command(flatten)]
+        connection: Connection,
     },
     /// Store the log of a server as it grows; the server starts this command (setting archive_to)
     ///
@@ -387,28 +397,42 @@ fn run(arguments: Arguments) -> Result<u8> {
         Command::Verify { place, backup, remove_damaged, .. } => {
             return verified(place, backup.as_deref(), *remove_damaged, &progress("verifying"), &show);
         }
-        Command::Restore { place, to, backup, moment } => {
-            if let Some(stop) = moment.stop()? {
-                let server = find_server(moment.server_binary.as_deref());
-                let (timeline, backup) = (moment.timeline, backup.as_deref());
-                let request = recovery::Request { stop, timeline, backup, server: &server };
-                let recovered = recover(&place.open()?, &request, to, &progress("restoring"))?;
-                report_recovery(&recovered, to, &show);
-                return Ok(0);
-            }
-            let backup = backup.as_deref().unwrap_or("latest");
-            let restored = restore(&place.open()?, backup, to, &progress("restoring"))?;
-            let mut value = described(&restored.catalogue);
-            value["seconds"] = json!(restored.seconds);
+        Command::Restore { place, to, backup, moment, table: Some(table), table_as, connection } => {
+            let named = table_as.as_ref().unwrap_or(table);
+            let mut target = table::connect(&connection.account()?, named)?;
+            let state = restored(place, to, backup.as_deref(), moment, &progress("restoring"))?;
+            let server = find_server(moment.server_binary.as_deref());
+            let (catalogue, bar) = (&state.catalogue, progress("copying"));
+            let copied = table::copy(catalogue, to, &server, table, &mut target, named, &bar)?;
+            std::fs::remove_dir_all(to).map_err(|error| Failure::of_file(to, error))?;
+            let mut value = described_state(&state);
+            value["table"] = json!(named.to_string());
+            value["rows"] = json!(copied.rows);
+            value["triggers_not_copied"] = json!(copied.triggers);
+            show(value, &|| {
+                let triggers = match &copied.triggers[..] {
+                    [] => String::new(),
+                    names => format!("triggers that were not copied: {}\n", names.join(", ")),
+                };
+                let state = state_text(&state);
+                format!("{} rows of {table} were copied into {named}\n{triggers}{state}", copied.rows)
+            });
+        }
+        Command::Restore { connection, .. } if *connection != Connection::default() => {
+            return Err(Failure::Refused("options of the connection are for --table only".to_owned()));
+        }
+        Command::Restore { place, to, backup, moment, .. } => {
+            let state = restored(place, to, backup.as_deref(), moment, &progress("restoring"))?;
+            let mut value = described_state(&state);
             value["directory"] = json!(to);
             show(value, &|| {
                 format!(
                     "backup {} of {} was restored into {} in {:.1} s\n{}",
-                    restored.catalogue.name,
-                    mib(restored.catalogue.bytes()),
+                    state.catalogue.name,
+                    mib(state.catalogue.bytes()),
                     to.display(),
-                    restored.seconds,
-                    positions(&restored.catalogue.manifest)
+                    state.seconds,
+                    state_text(&state)
                 )
             });
         }
@@ -607,38 +631,50 @@ fn runs_text(runs: &[ArchivedRun]) -> String {
     }
 }
 
-fn report_recovery(recovered: &Recovered, to: &Path, show: &Show<'_>) {
-    let mut value = described(&recovered.catalogue);
-    value["seconds"] = json!(recovered.seconds);
-    value["directory"] = json!(to);
-    value["applied"] = json!(recovered.report);
-    value["archived_until"] = json!(recovered.archived_until.map(|time| time.to_string()));
-    show(value, &|| {
-        let applied = match &recovered.report {
-            Some(report) => {
-                let of = |name: &str| {
-                    report[name].as_str().map_or_else(|| report[name].to_string(), str::to_owned)
-                };
-                format!(
-                    "state of {}\ngtid_binlog_pos {}\n{} bytes of the log were applied, {} transactions were cut off\n",
-                    of("time"),
-                    of("gtid_binlog_pos"),
-                    of("applied_bytes"),
-                    of("cut_transactions")
-                )
-            }
-            None => {
-                let nothing = "the archive has nothing after the backup\n".to_owned();
-                nothing + &positions(&recovered.catalogue.manifest)
-            }
-        };
-        format!(
-            "backup {} was restored into {} in {:.1} s\n{applied}",
-            recovered.catalogue.name,
-            to.display(),
-            recovered.seconds
-        )
-    });
+/// Restores a backup, or the state at a moment.
+fn restored(
+    place: &Place,
+    to: &Path,
+    backup: Option<&str>,
+    moment: &Moment,
+    progress: &Progress,
+) -> Result<Recovered> {
+    let stop = moment.stop()?;
+    let repository = place.open()?;
+    match stop {
+        Some(stop) => {
+            let server = find_server(moment.server_binary.as_deref());
+            let request = recovery::Request { stop, timeline: moment.timeline, backup, server: &server };
+            recover(&repository, &request, to, progress)
+        }
+        None => {
+            let Restored { catalogue, seconds } =
+                restore(&repository, backup.unwrap_or("latest"), to, progress)?;
+            Ok(Recovered { catalogue, report: None, archived_until: None, seconds })
+        }
+    }
+}
+
+/// Returns what scripts need to know about a restored state.
+fn described_state(state: &Recovered) -> Value {
+    let mut value = described(&state.catalogue);
+    value["seconds"] = json!(state.seconds);
+    value["applied"] = json!(state.report);
+    value["archived_until"] = json!(state.archived_until.map(|time| time.to_string()));
+    value
+}
+
+/// Returns the positions of a restored state, for the end of a report.
+fn state_text(state: &Recovered) -> String {
+    let Some(report) = &state.report else { return positions(&state.catalogue.manifest) };
+    let of = |name: &str| report[name].as_str().map_or_else(|| report[name].to_string(), str::to_owned);
+    format!(
+        "state of {}\ngtid_binlog_pos {}\n{} bytes of the log were applied, {} transactions were cut off\n",
+        of("time"),
+        of("gtid_binlog_pos"),
+        of("applied_bytes"),
+        of("cut_transactions")
+    )
 }
 
 /// Returns the options of a new replica.

@@ -15,7 +15,7 @@ use std::time::Instant;
 use cohort_backup_format::{FileSum, MANIFEST, Manifest, UNFINISHED};
 
 use crate::catalogue::check_name;
-use crate::client::{Account, Client, text_of};
+use crate::client::{Account, Client, quoted, text_of};
 use crate::failure::{Failure, Result};
 use crate::progress::{Pace, Progress};
 use crate::source::{Server, Source, of_manifest};
@@ -226,9 +226,4 @@ fn statements(
         text += &format!(" MASTER_SSL_VERIFY_SERVER_CERT = {verifies},\n");
     }
     text + "  MASTER_USE_GTID = slave_pos;\nSTART SLAVE;\n"
-}
-
-/// Quotes a string of SQL.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }

@@ -6,6 +6,8 @@
 //! | `take`, `restore`, `verify`, `prune`, `clone` | the commands |
 //! | `target` | the directory that `restore` and `clone` fill |
 //! | `prove` | `verify --restore`: a server in a scratch directory checks the tables |
+//! | `table` | `restore --table`: copies a table of a backup into a running server |
+//! | `scratch` | a server in a restored directory, for this program alone |
 //! | `repository`, `catalogue`, `lock` | what a repository contains |
 //! | `archive` | the archive of the log: the process that stores it, restores to a point in time |
 //! | `object`, `key` | one object: compression, encryption, checksum |
@@ -33,8 +35,10 @@ pub mod prove;
 pub mod prune;
 pub mod repository;
 pub mod restore;
+pub mod scratch;
 pub mod source;
 pub mod store;
+pub mod table;
 pub mod take;
 pub mod target;
 pub mod verify;
