@@ -46,7 +46,7 @@ impl Scratch {
         let (socket, statements) = (name_of("sock"), name_of("sql"));
         let text = format!(
             "CREATE OR REPLACE USER `{USER}`@localhost IDENTIFIED BY '{password}';\n\
-             GRANT SELECT, TRIGGER ON *.* TO `{USER}`@localhost;\n"
+             GRANT SELECT, TRIGGER, SHOW VIEW ON *.* TO `{USER}`@localhost;\n"
         );
         std::fs::File::create(&statements)
             .and_then(|mut file| file.write_all(text.as_bytes()))

@@ -575,11 +575,11 @@ fn a_killed_archiver_loses_nothing_that_it_acknowledged() {
                 let file = pieces(1, &name, &noise(from, 20_000), 7000);
                 let sent = input
                     .write_all(&file)
-                    .and_then(|()| input.write_all(&range(1, from, from + 200_000, &[&name])));
+                    .and_then(|()| input.write_all(&range(1, from, from + (1 << 20), &[&name])));
                 if sent.is_err() {
                     return;
                 }
-                from += 200_000;
+                from += 1 << 20;
             }
         });
         let reader = std::thread::spawn(move || {
@@ -591,7 +591,7 @@ fn a_killed_archiver_loses_nothing_that_it_acknowledged() {
             }
             newest
         });
-        let pause = u64::from(noise(round, 1)[0]) * 3 / 2;
+        let pause = u64::from(noise(round, 1)[0]) * 4;
         std::thread::sleep(std::time::Duration::from_millis(pause));
         child.kill().expect("killed");
         child.wait().expect("ended");

@@ -272,6 +272,9 @@ fn fetch(
     for segment in &way.segments {
         let read = read_segment(repository, segment)?;
         let is_later = |time: u64| time > target;
+        if read.frames.first().is_some_and(|range| is_later(range.first_time)) {
+            return Ok(newest);
+        }
         let last = read.frames.iter().map(|range| range.last_time).max().unwrap_or(0);
         let log = folder.join(segment.name().split_once('/').expect("it has folders").1);
         create(&log, |file| file.write_all(&read.contents).map_err(|error| Failure::of_file(&log, error)))?;
