@@ -181,8 +181,8 @@ enum Command {
     },
     /// Restore into a new or empty directory, in which a server can start
     ///
-    /// Restores the state of a backup, the newest unless one is named. With --to-latest, --to-time or --to-gtid
-    /// the archive of the log is applied to the newest backup before the target.
+    /// Restores the state of a backup, the newest unless one is named. With --to-latest, --to-time or
+    /// --to-gtid the archive of the log is applied to the newest backup before the target.
     Restore {
         #[command(flatten)]
         place: Place,
@@ -194,8 +194,8 @@ enum Command {
         backup: Option<String>,
         #[command(flatten)]
         moment: Moment,
-        /// Copy only this table into a running server. DIRECTORY is used for the restore and then removed. The
-        /// account needs CREATE, INSERT, SELECT, ALTER and DROP
+        /// Copy only this table into a running server. DIRECTORY is used for the restore and then removed.
+        /// The account needs CREATE, INSERT, SELECT, ALTER and DROP
         #[arg(long, value_name = "DATABASE.TABLE", value_parser = TableName::parse, requires = "Connection")]
         table: Option<TableName>,
         /// Name that the table gets

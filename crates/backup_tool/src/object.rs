@@ -13,8 +13,6 @@
 
 use ring::digest;
 
-use crate::archive::PART_HEADER_BYTES;
-use crate::archive::frame::FRAME_BYTES_MAX;
 use crate::key::Keys;
 
 const MAGIC: &[u8; 8] = b"CoBackup";
@@ -48,6 +46,12 @@ impl Kind {
         }
     }
 }
+
+/// Maximum size of kind and body of a frame of the archive. Segments contain frames.
+pub const FRAME_BYTES_MAX: usize = 96 << 20;
+
+/// Length and checksum of a file of the archive, before the bytes of each of its parts.
+pub const PART_HEADER_BYTES: usize = 12;
 
 /// Maximum size of a chunk's contents, and size of the windows that files are cut into.
 pub const CHUNK_BYTES: usize = 4 << 20;

@@ -1,9 +1,9 @@
 //! Deletes old backups, the chunks that no backup needs, and the archive of the log before the oldest backup.
 //!
-//! It deletes catalogues first, then chunks and segments, and files of the archive last: a killed prune leaves
-//! each backup whole or deleted, and the next one deletes the rest. A segment stays if a kept backup of its
-//! history was cut before its end, and so do all segments of the newest timeline if no backup is in its
-//! history. A file stays while a segment names it, and until one has named it.
+//! It deletes catalogues first, then chunks and segments, and files of the archive last: a killed prune
+//! leaves each backup whole or deleted, and the next one deletes the rest. A segment stays if a kept backup
+//! of its history was cut before its end, and so do all segments of the newest timeline if no backup is in
+//! its history. A file stays while a segment names it, and until one has named it.
 
 use std::collections::HashSet;
 
@@ -102,7 +102,8 @@ fn old_archive(repository: &Repository, kept: &[Catalogue]) -> Result<Vec<(Strin
         segments.extend(old().map(|segment| (segment.name(), segment.stored)));
         let oldest = stored.segments.iter().filter(|segment| is_needed(segment)).map(|it| it.from).min();
         for (name, file) in &stored.files {
-            // A segment that does not exist yet has its use already, or a prune was killed after its deletion.
+            // A segment that does not exist yet has its use already, or a prune was killed after its
+            // deletion.
             let is_gone =
                 |range: &(u64, u64)| gone.contains(range) || oldest.is_some_and(|from| range.1 <= from);
             let is_used = file.uses.is_empty() || !file.uses.iter().all(is_gone);

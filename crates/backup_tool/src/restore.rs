@@ -1,5 +1,5 @@
-//! Restores a backup into an empty directory: workers fetch chunks, check them and write them to their places.
-//! Module `target` has the steps.
+//! Restores a backup into an empty directory: workers fetch chunks, check them and write them to their
+//! places. Module `target` has the steps.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;

@@ -1,7 +1,7 @@
 //! A server in a restored directory, for this program alone.
 //!
-//! It listens on a socket file only, and does not start replication or events. Its account for this program is
-//! created in the scratch copy by an `init_file`.
+//! It listens on a socket file only, and does not start replication or events. Its account for this program
+//! is created in the scratch copy by an `init_file`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

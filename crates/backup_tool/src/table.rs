@@ -3,13 +3,13 @@
 //! # Steps
 //! 1. The server must have the database and must not have the table.
 //! 2. The backup, or the state at a moment, is restored into a scratch directory, in which a server starts.
-//! 3. The definition is that of SHOW CREATE TABLE, with another name of the table. The table is created under a
-//!    temporary name, `cohort-restore-..`.
-//! 4. Rows are copied one by one, in statements of [`STATEMENT_BYTES`]: strings as hexadecimal literals in the
-//!    bytes of their column's character set, other types as text that every server reads back to the same
+//! 3. The definition is that of SHOW CREATE TABLE, with another name of the table. The table is created under
+//!    a temporary name, `cohort-restore-..`.
+//! 4. Rows are copied one by one, in statements of [`STATEMENT_BYTES`]: strings as hexadecimal literals in
+//!    the bytes of their column's character set, other types as text that every server reads back to the same
 //!    value. Strict mode fails on a value that the server would change.
-//! 5. The numbers of rows are compared, and CHECKSUM TABLE if both servers have one version. The table gets its
-//!    name.
+//! 5. The numbers of rows are compared, and CHECKSUM TABLE if both servers have one version. The table gets
+//!    its name.
 //!
 //! # On failure
 //! The temporary table is dropped, and the scratch directory stays. A killed command leaves both; no client
@@ -152,8 +152,8 @@ pub fn copy(
     }
 }
 
-/// Rewrites a definition for another name. Foreign keys get new names, because those of a database are unique,
-/// and refer to the tables of the old database.
+/// Rewrites a definition for another name. Foreign keys get new names, because those of a database are
+/// unique, and refer to the tables of the old database.
 fn redefined(definition: &str, from: &TableName, to: &TableName) -> Result<String> {
     let head = format!("CREATE TABLE {}", quoted_name(&from.table));
     let Some(rest) = definition.strip_prefix(&head) else {

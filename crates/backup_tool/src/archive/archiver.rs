@@ -11,11 +11,11 @@
 //! 5. At the end of the input the rest is written and acknowledged.
 //!
 //! # On failure
-//! The store repeats what may pass. Any other failure is sent as ERROR, and the process ends; the server starts
-//! it again after a pause. What was written stays and is accepted again, because it has the same contents. An
-//! object that this process has not written means that another process archives the same timeline: a copy of
-//! the data directory, or an earlier process that has not ended. Both are refused, and nothing after that is
-//! acknowledged.
+//! The store repeats what may pass. Any other failure is sent as ERROR, and the process ends; the server
+//! starts it again after a pause. What was written stays and is accepted again, because it has the same
+//! contents. An object that this process has not written means that another process archives the same
+//! timeline: a copy of the data directory, or an earlier process that has not ended. Both are refused, and
+//! nothing after that is acknowledged.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

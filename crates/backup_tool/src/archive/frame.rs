@@ -2,10 +2,10 @@
 
 use std::io::{self, Read, Write};
 
+use crate::object::FRAME_BYTES_MAX;
+
 /// Version of the frames.
 pub const VERSION: u32 = 1;
-/// Maximum size of kind and body.
-pub const FRAME_BYTES_MAX: usize = 96 << 20;
 const HEADER_BYTES: usize = 8;
 
 const HELLO: u8 = 1;

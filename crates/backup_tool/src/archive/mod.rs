@@ -30,13 +30,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Result};
-use crate::object::{CHUNK_BYTES, Kind};
+use crate::object::{CHUNK_BYTES, Kind, PART_HEADER_BYTES};
 use crate::repository::Repository;
 use frame::{Branch, Frame, Hello, Message, Range};
 
 const FOLDER: &str = "archive";
-/// Length and checksum of the file, before the bytes of each of its parts.
-pub const PART_HEADER_BYTES: usize = 12;
 
 /// Whose log a timeline is, and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,8 +115,8 @@ pub struct NamedFile {
 }
 
 impl NamedFile {
-    /// Returns the objects with their sizes: the parts, and then the uses, so that a later prune finds the rest
-    /// of a file.
+    /// Returns the objects with their sizes: the parts, and then the uses, so that a later prune finds the
+    /// rest of a file.
     pub fn objects(&self, timeline: u32, name: &str) -> Vec<(String, u64)> {
         let parts = self.parts.iter().map(|(offset, size)| (part_name(timeline, name, *offset), *size));
         let uses = self.uses.iter().map(|(from, to)| (use_name(timeline, name, *from, *to), 0));

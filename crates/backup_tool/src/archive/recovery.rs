@@ -1,11 +1,11 @@
-//! Restore to a point in time: the newest backup before it, the ranges of the archive after that backup, and a
-//! server that applies them.
+//! Restore to a point in time: the newest backup before it, the ranges of the archive after that backup, and
+//! a server that applies them.
 //!
 //! # Steps
 //! 1. The timeline, the newest by default, and the newest backup in its history that is not after the target.
 //! 2. The backup is restored as module `target` describes, up to the state in which no server starts.
-//! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one begins after the
-//!    target. A gap before the target is a failure.
+//! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one begins after
+//!    the target. A gap before the target is a failure.
 //! 4. The manifest gets its name, and `cohortd --apply-archive` applies the folder, which is removed.
 //!
 //! On failure of step 4 the directory is marked as unfinished again.
