@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
-use cohort_observe::Measure;
+use cohort_observe::{Measure, Measured};
 use cohort_session::{EventKind, shown};
 use cohort_sql::StatementDigest;
 use cohort_trx::PlanCounts;
@@ -24,6 +25,7 @@ pub(crate) struct OuterFrame {
 
 impl Session {
     /// Begins the frame of a statement at the last clock reading.
+    #[inline]
     pub(crate) fn begin_frame(&mut self) {
         self.work = Work::default();
         self.plan_counts.update(self.process.counts());
@@ -104,18 +106,23 @@ impl Session {
             rows_read: measured.get(Measure::RowsExamined),
         };
         if is_held {
-            let is_own = hold != self.frame.hold;
-            let frame = std::mem::take(&mut self.frame);
-            if self.pending.len() == PENDING_MAX {
-                self.settle();
-            }
-            let (is_slow, slow) = (false, None);
-            self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow });
+            self.hold_frame(measured, ended_ns, hold, sample);
         } else {
             measured.add(Measure::Latency, took_ns);
             self.frame.count(db, &measured, self.clock_us, sample.as_deref());
         }
         ended
+    }
+
+    /// Keeps the frame of a statement whose reply is held until `hold` is acknowledged.
+    fn hold_frame(&mut self, measured: Measured, ended_ns: u64, hold: CommitSeq, sample: Option<String>) {
+        if self.pending.len() == PENDING_MAX {
+            self.settle();
+        }
+        let is_own = hold != self.frame.hold;
+        let frame = std::mem::take(&mut self.frame);
+        let (is_slow, slow) = (false, None);
+        self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow });
     }
 
     /// Leaves the decision about the slow log to the moment when the reply of the last statement may leave.

@@ -137,7 +137,8 @@ impl PlanCounts {
     /// Returns the counters that are larger than `before`, with the differences. FLUSH STATUS may have reset
     /// counters.
     pub fn since(&self, before: &PlanCounts) -> impl Iterator<Item = (Counted, u64)> {
-        let differences = self.values.iter().zip(before.values).map(|(now, before)| now.saturating_sub(before));
+        let differences =
+            self.values.iter().zip(before.values).map(|(now, before)| now.saturating_sub(before));
         PLAN_COUNTS.into_iter().zip(differences).filter(|(_, n)| *n > 0)
     }
 }
