@@ -193,7 +193,7 @@ struct Lesson {
     ports: (u16, u16),
     /// Passwords of accounts that the page sets.
     passwords: HashMap<&'static str, String>,
-    /// What `POSITION` stands for.
+    /// The text that `POSITION` stands for.
     position: String,
 }
 
