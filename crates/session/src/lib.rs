@@ -60,6 +60,7 @@ mod inner_session;
 mod names;
 mod process_list;
 mod profiles;
+mod reached;
 mod replication;
 mod row_hooks;
 mod running_programs;
@@ -102,6 +103,7 @@ pub use replication::{
     ApplierReport, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
     check_domains, parse_gtids,
 };
+pub use reached::{Reached, ReachedNames, RootTable, Roots};
 pub use row_hooks::{RowHook, RowHooks};
 pub use running_programs::RunningPrograms;
 pub use server_files::ServerFiles;

@@ -86,7 +86,7 @@ pub use branch::{XaEnding, XaState};
 pub use commit::{DdlCommit, DetachedTrx};
 pub use env::{BinlogCache, DeadlockObserver, TrxEnv, TrxEnvParts};
 pub use errors::{commit_error, engine_error, lock_error, read_only, rmfail};
-pub use held_locks::{AliasLock, LockedTables, TableLock};
+pub use held_locks::{AliasLock, LockedTables, TableId, TableLock};
 pub use inner::{AfterFailure, OuterStatement};
 pub use locking::{RowLock, WaitPolicy};
 pub use once::OnceEnd;

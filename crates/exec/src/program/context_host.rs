@@ -27,7 +27,7 @@ use cohort_sql::ast::{
 };
 use cohort_table::definition_changed;
 use cohort_trx::{AfterFailure, SessionTrx};
-use cohort_types::{Level, SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
+use cohort_types::{Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use super::cache::Compiled;
 use super::call::{check_arguments, find_procedure};
@@ -542,28 +542,6 @@ impl Host for ContextHost<'_> {
     }
 }
 
-/// Converts the arguments of a function to the types of its parameters, with the settings of the caller.
-fn converted(bound: &Bound, args: Vec<Value>, eval: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
-    let env = eval.env;
-    let mut found = Vec::new();
-    let converted = args.into_iter().zip(bound.parameters()).map(|(value, (name, ty))| {
-        let ctx = StoreContext {
-            sql_mode: env.sql_mode,
-            strict: env.sql_mode.is_strict(),
-            database: "",
-            table: "",
-            column: name,
-            row: 1,
-            zone: &env.time_zone,
-            now_micros: env.now_micros,
-        };
-        ty.map_or(Ok(value.clone()), |ty| ty.store(value, &ctx, &mut found))
-    });
-    let converted = converted.collect();
-    found.into_iter().for_each(|warning| eval.push_warning(warning));
-    converted
-}
-
 /// Values of LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() after a routine.
 pub(super) struct Counts {
     last_insert_id: u64,
@@ -592,6 +570,7 @@ pub(super) fn run_routine(
         }
     }
     let of = ProgramContext { definer, settings: &routine.settings, schema: &routine.schema };
+    let mode = ctx.session.settings.env.sql_mode;
     let is_switched = definer.is_some_and(|definer| *definer != ctx.session.info.account);
     let mut host = ContextHost::begin(ctx, of, kind)?;
     if is_switched {
@@ -599,20 +578,27 @@ pub(super) fn run_routine(
         access::may_execute(host.state(), routine)?;
     }
     let bound = compiled.bound(None, &mut host)?;
-    let args = match routine.kind {
-        ast::RoutineKind::Function => {
+    let is_function = routine.kind == ast::RoutineKind::Function;
+    let mut found = Vec::new();
+    let env = &host.state().settings.env;
+    let args = bound.converted(args, (env, mode, u64::from(is_function)), &mut found);
+    if !is_function {
+        found.drain(..).for_each(|warning| host.diagnostics.push(warning));
+    }
+    let args = match args {
+        Ok(args) => args,
+        Err(error) => {
             drop(host);
-            let args = converted(&bound, args, &ctx.eval)?;
-            host = ContextHost::begin(ctx, of, kind)?;
-            args
+            found.into_iter().for_each(|warning| ctx.eval.push_warning(warning));
+            return Err(error);
         }
-        ast::RoutineKind::Procedure => args,
     };
     host.session.programs.borrow_mut().enter(Arc::clone(routine));
     let outcome = host.run(&bound, |host| cohort_program::run(&bound, args, host));
     host.session.programs.borrow_mut().leave();
     let env = &host.session.settings.env;
     let (last_insert_id, row_count, found_rows) = (env.last_insert_id, env.row_count, env.found_rows);
-    host.end().into_iter().for_each(|warning| ctx.eval.push_warning(warning));
+    let conditions = host.end();
+    found.into_iter().chain(conditions).for_each(|warning| ctx.eval.push_warning(warning));
     Ok((outcome?, Counts { last_insert_id, row_count, found_rows }))
 }
