@@ -124,6 +124,11 @@ fn programs_locked() {
 }
 
 #[test]
+fn programs_inside() {
+    check_on_whole_server("programs_inside");
+}
+
+#[test]
 fn stored_functions() {
     check_on_whole_server("stored_functions");
 }

@@ -63,9 +63,8 @@ pub struct Reached {
 impl Reached {
     /// Returns what a statement reaches, or `None` if it runs no programs.
     pub fn by(catalog: &Catalog, session: &SessionState, roots: Roots) -> Option<Reached> {
-        let fires = |root: &RootTable| {
-            root.table.triggers.iter().any(|trigger| root.events.contains(&trigger.event))
-        };
+        let fires =
+            |root: &RootTable| root.table.triggers.iter().any(|trigger| root.events.contains(&trigger.event));
         if roots.functions.is_empty() && !roots.tables.iter().any(fires) {
             return None;
         }

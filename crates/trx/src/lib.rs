@@ -91,6 +91,7 @@ pub use inner::{AfterFailure, OuterStatement};
 pub use locking::{RowLock, WaitPolicy};
 pub use once::OnceEnd;
 pub use session_counts::{Counted, PLAN_COUNTS, SessionCounts};
+pub use savepoint::OuterSavepoints;
 pub use session_locks::active_locks;
 pub use session_trx::AllowsOutcome;
 pub use session_trx::{BeginOptions, SessionTrx};

@@ -1,4 +1,5 @@
 -- LOCK TABLES and the tables that functions, triggers, procedures and views of programs name.
+SET GLOBAL log_bin_trust_function_creators = 1;
 CREATE TABLE t1 (a INT);
 CREATE TABLE t2 (a INT);
 CREATE TABLE t3 (a INT);
