@@ -464,7 +464,8 @@ fn names_of_programs_are_locked_before_the_statement_runs() {
     for (statement, locked) in [
         (
             "SELECT f()",
-            &["read_never", "written_never", "of_view", "FUNCTION f", "FUNCTION inner_f", "PROCEDURE called"][..],
+            &["read_never", "written_never", "of_view", "FUNCTION f", "FUNCTION inner_f", "PROCEDURE called"]
+                [..],
         ),
         ("INSERT INTO fires VALUES (1)", &["logged", "fires"]),
     ] {

@@ -45,9 +45,8 @@ impl Named {
     pub(crate) fn in_program(program: &Program) -> Named {
         let mut names = Named::default();
         program.statements.iter().for_each(|code| names.add(&code.of));
-        let names_any = |expr: &Expr| {
-            calls_back(expr) || expr.has_part(|part| matches!(part, Expr::Sequence(_)))
-        };
+        let names_any =
+            |expr: &Expr| calls_back(expr) || expr.has_part(|part| matches!(part, Expr::Sequence(_)));
         for code in program.scalars.iter().filter(|code| names_any(&code.of)) {
             let mut looks = Looks::default();
             code.of.clone().rename(&mut looks);

@@ -73,11 +73,7 @@ impl<'n> SessionNames<'n> {
 
     /// Checks that the session may call the functions of the statement, and locks what its programs may use.
     /// Returns false if the statement must be planned again. `tables` are those of the statement.
-    pub fn lock_programs(
-        &self,
-        ctx: &mut StatementContext<'_>,
-        tables: Vec<RootTable>,
-    ) -> SqlResult<bool> {
+    pub fn lock_programs(&self, ctx: &mut StatementContext<'_>, tables: Vec<RootTable>) -> SqlResult<bool> {
         let routines = self.take_routines();
         routines.iter().try_for_each(|need| need.check(ctx.session))?;
         let functions = routines.into_iter().map(|need| need.routine).collect();
