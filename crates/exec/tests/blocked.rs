@@ -445,6 +445,7 @@ fn a_child_that_moves_while_its_parent_is_changed_stays_no_orphan() {
 fn names_of_programs_are_locked_before_the_statement_runs() {
     let (_server, [mut a, mut b, mut c]) = three_sessions();
     for sql in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
         "CREATE TABLE read_never (a INT)",
         "CREATE TABLE written_never (a INT)",
         "CREATE TABLE of_view (a INT)",
@@ -492,13 +493,21 @@ fn names_of_programs_are_locked_before_the_statement_runs() {
     assert!(b.run("CREATE TABLE missing (a INT)").starts_with("ERROR 1205"));
     a.ok("COMMIT");
     b.ok("CREATE TABLE missing (a INT)");
-    // A function that is replaced while the statement waits runs in its new form.
-    c.ok("LOCK TABLES read_never WRITE");
-    let waiter = thread::spawn(move || a.run("SELECT f()"));
+    // A view that is replaced while the statement waits: its new tables are locked.
+    c.ok("LOCK TABLES of_view WRITE");
+    let waiter = thread::spawn(move || {
+        a.ok("START TRANSACTION");
+        (a.run("SELECT f()"), a)
+    });
     until_names_are_waited_for(&mut c, 1);
-    b.ok("CREATE OR REPLACE FUNCTION inner_f() RETURNS INT RETURN 2");
+    b.ok("CREATE OR REPLACE VIEW v AS SELECT a FROM logged");
+    assert!(b.run("DROP FUNCTION inner_f").starts_with("ERROR 1205"), "routines are locked first");
     c.ok("UNLOCK TABLES");
-    assert_eq!(waiter.join().expect("no panic"), "f()\n2\n");
+    let (answer, mut a) = waiter.join().expect("no panic");
+    assert_eq!(answer, "f()\n1\n");
+    assert!(b.run("ALTER TABLE logged ADD b INT").starts_with("ERROR 1205"));
+    b.ok("ALTER TABLE of_view ADD b INT");
+    a.ok("COMMIT");
 }
 
 /// Two programs name two tables in opposite orders, while a third session locks both tables again and again.
@@ -506,6 +515,7 @@ fn names_of_programs_are_locked_before_the_statement_runs() {
 fn programs_that_name_tables_in_opposite_orders_do_not_deadlock() {
     let (_server, [mut a, mut b, mut c]) = three_sessions();
     for sql in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
         "CREATE TABLE x (a INT)",
         "CREATE TABLE y (a INT)",
         "CREATE FUNCTION xy() RETURNS INT BEGIN INSERT INTO x VALUES (1); RETURN (SELECT COUNT(*) FROM y); END",

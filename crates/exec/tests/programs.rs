@@ -246,3 +246,20 @@ fn a_variable_is_described_as_a_column_of_its_type() {
         assert_eq!(sink.0, [variable, coalesced], "{of}");
     }
 }
+
+/// ROLLBACK TO in a function does not move the start of the calling statement. (MariaDB keeps the first row.)
+#[test]
+fn a_statement_is_undone_as_a_whole_after_a_rollback_to_a_savepoint_inside() {
+    let (_server, mut client) = server();
+    client.ok("SET GLOBAL log_bin_trust_function_creators = 1");
+    client.ok(
+        "CREATE FUNCTION f() RETURNS INT BEGIN INSERT INTO t VALUES (1, 1); SAVEPOINT s; INSERT INTO t VALUES (2, 1); \
+         ROLLBACK TO SAVEPOINT s; INSERT INTO t VALUES (3, 1); SIGNAL SQLSTATE '45000'; RETURN 1; END",
+    );
+    client.ok("START TRANSACTION");
+    client.ok("INSERT INTO t VALUES (5, 5)");
+    assert!(client.run("SELECT f()").starts_with("ERROR 1644"));
+    assert_eq!(client.run("SELECT a FROM t"), "a\n5\n");
+    client.ok("COMMIT");
+    assert_eq!(client.run("SELECT a FROM t"), "a\n5\n");
+}
