@@ -54,7 +54,7 @@ pub struct CachedPlan {
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     /// Stored functions that the plan calls.
     pub(crate) routines: Vec<RoutineNeed>,
-    /// What the functions and triggers of the plan may use.
+    /// The names that the functions and triggers of the plan may use.
     pub(crate) reached: Option<Box<Reached>>,
     pub(crate) reusable: bool,
     /// The statement, for statistics; set when the plan is cached by its text.

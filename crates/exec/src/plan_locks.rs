@@ -73,9 +73,10 @@ pub(crate) fn with_tables_in_use<T>(
     outcome
 }
 
-/// Locks everything that a plan names, and before that all that its programs may use. The written table is locked before the tables that are only read.
-/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on that
-/// table queues after a DDL statement that waits for the read lock.
+/// Locks everything that a plan names, and before that all that its programs may use. The written table is
+/// locked before the tables that are only read. Otherwise there could be a deadlock: the session has a read
+/// lock on a table, and its write lock on that table queues after a DDL statement that waits for the read
+/// lock.
 #[inline]
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if let Some(reached) = &cached.reached

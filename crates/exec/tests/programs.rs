@@ -223,7 +223,7 @@ impl ResultSink for Described {
     }
 }
 
-/// What MariaDB says about a variable, and about an expression with it.
+/// The expected values are those of MariaDB, for a variable and for an expression with it.
 #[test]
 fn a_variable_is_described_as_a_column_of_its_type() {
     let (_server, mut client) = server();

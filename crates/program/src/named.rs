@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use cohort_plan::calls_back;
 use cohort_session::changed_names;
 use cohort_sql::ast::{
-    Expr, ObjectName, Query, Rename, SequenceCall, SequenceOperation, Statement, TableFactor, TriggerEvent,
+    Code, Expr, ObjectName, Query, Rename, SequenceCall, SequenceOperation, Statement, TableFactor,
+    TriggerEvent,
 };
-
-use crate::program::{Instruction, Program};
 
 /// The tables and routines that a program names.
 #[derive(Clone, Debug, Default)]
@@ -41,23 +40,22 @@ impl Named {
         names
     }
 
-    /// Returns the names in the body of a program.
-    pub(crate) fn in_program(program: &Program) -> Named {
+    /// Returns the names in a body: in its statements and expressions, and the procedures that it calls.
+    pub(crate) fn in_body<'b>(
+        (statements, scalars): (&[Code<Statement>], &[Code<Expr>]),
+        called: impl Iterator<Item = &'b ObjectName>,
+    ) -> Named {
         let mut names = Named::default();
-        program.statements.iter().for_each(|code| names.add(&code.of));
+        statements.iter().for_each(|code| names.add(&code.of));
         let names_any =
             |expr: &Expr| calls_back(expr) || expr.has_part(|part| matches!(part, Expr::Sequence(_)));
-        for code in program.scalars.iter().filter(|code| names_any(&code.of)) {
+        for code in scalars.iter().filter(|code| names_any(&code.of)) {
             let mut looks = Looks::default();
             code.of.clone().rename(&mut looks);
             names.take(looks);
         }
-        for instruction in &program.code {
-            if let Instruction::Call { procedure, .. } = instruction {
-                names.procedures.insert(procedure.clone());
-            }
-        }
-        let own: BTreeSet<&ObjectName> = program.statements.iter().filter_map(|code| own(&code.of)).collect();
+        names.procedures.extend(called.cloned());
+        let own: BTreeSet<&ObjectName> = statements.iter().filter_map(|code| own(&code.of)).collect();
         names.tables.retain(|(name, _), _| !own.contains(name));
         names
     }

@@ -96,7 +96,13 @@ pub struct Program {
 impl Program {
     /// Returns the tables and routines that the body names.
     pub fn named(&self) -> &Named {
-        self.named.get_or_init(|| Named::in_program(self))
+        self.named.get_or_init(|| {
+            let called = self.code.iter().filter_map(|instruction| match instruction {
+                Instruction::Call { procedure, .. } => Some(procedure),
+                _ => None,
+            });
+            Named::in_body((&self.statements, &self.scalars), called)
+        })
     }
 
     /// Returns the variables that the program assigns to by name.

@@ -6,7 +6,7 @@ use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
 use cohort_types::{SqlResult, Value};
 
-use crate::reached::{ReachedNames, Roots};
+use crate::roots::{ReachedNames, Roots};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
@@ -46,7 +46,7 @@ pub trait StatementFunctions: Send + Sync {
         definer: Option<AccountName>,
     ) -> SqlResult<Option<FoundFunction>>;
 
-    /// Returns what the programs of a statement may use.
+    /// Returns the names that the programs of a statement may use.
     fn reach(&self, of: (&Catalog, &SessionState), roots: &Roots) -> ReachedNames {
         let _ = (of, roots);
         ReachedNames::default()

@@ -11,7 +11,8 @@ use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, Sq
 
 use crate::access::{Needs, RoutineNeed, TableNeed, Viewer};
 use crate::functions::FoundFunction;
-use crate::reached::{Reached, RootTable, Roots};
+use crate::reached::Reached;
+use crate::roots::{RootTable, Roots};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 

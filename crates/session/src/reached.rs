@@ -16,42 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_catalog::{Catalog, Routine, Table};
 use cohort_locks::{MetadataKey, MetadataMode, ProgramKind};
-use cohort_sql::ast::TriggerEvent;
-use cohort_trx::TableId;
 use cohort_types::{RoutineKind, SqlResult};
 
+use crate::roots::{ReachedNames, RootTable, Roots};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
-/// The programs that a statement runs itself, and its tables.
-#[derive(Clone, Debug, Default)]
-pub struct Roots {
-    pub functions: Vec<Arc<Routine>>,
-    pub tables: Vec<RootTable>,
-}
-
-/// A table that a statement uses.
-#[derive(Clone, Debug)]
-pub struct RootTable {
-    pub table: Arc<Table>,
-    pub is_written: bool,
-    /// The events of the triggers that the statement fires.
-    pub events: Vec<TriggerEvent>,
-}
-
-/// The names that programs use.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct ReachedNames {
-    /// The routines by name.
-    pub routines: Vec<(RoutineKind, String, String)>,
-    /// The tables and views by name, those of the roots included. True if rows are changed.
-    pub tables: Vec<(TableId, bool)>,
-    /// Tables and views that programs use, with their aliases. True if rows are changed. Each entry needs a
-    /// lock of LOCK TABLES.
-    pub uses: Vec<(TableId, String, bool)>,
-}
-
-/// What a statement reaches through programs.
+/// The names that a statement reaches through programs.
 #[derive(Debug)]
 pub struct Reached {
     roots: Roots,
