@@ -14,7 +14,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_catalog::{Catalog, Routine, Table};
+use cohort_catalog::{Catalog, Routine};
 use cohort_locks::{MetadataKey, MetadataMode, ProgramKind};
 use cohort_types::{RoutineKind, SqlResult};
 
