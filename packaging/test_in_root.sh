@@ -50,7 +50,7 @@ chmod +x /usr/sbin/policy-rc.d
 step "mariadb-server runs, with accounts and data"
 install -d -o mysql -g mysql /run/mysqld
 mariadbd --user=mysql >/test/mariadbd.log 2>&1 &
-for _ in $(seq 100); do mariadb_root -e 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.1; done
+for _ in $(seq 600); do mariadb_root -e 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.1; done
 mariadb_root <<'SQL'
 CREATE DATABASE shop; USE shop;
 CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(40), price DECIMAL(9,2));
