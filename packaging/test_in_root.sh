@@ -2,6 +2,8 @@
 # Uses the package as an administrator does, in a Debian root with mariadb-server; see test.sh.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+# The caller's directory for temporary files is not that of the root.
+unset TMPDIR
 cd /test
 DEB="$(ls cohort-server_*.deb)"
 CONFIGURATION=/etc/cohort/cohort.cnf
