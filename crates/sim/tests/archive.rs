@@ -314,7 +314,7 @@ fn check(disk: &Disk, (model, trxs): (&Model, u64), what: &str) {
 }
 
 fn seeds() -> u64 {
-    if std::env::var_os("COHORT_LONG_TESTS").is_some() { 300 } else { 4 }
+    if std::env::var_os("COHORT_LONG_TESTS").is_some() { 300 } else { 2 }
 }
 
 /// Returns a source with a history, and its backups.
