@@ -282,6 +282,10 @@ impl Manifest {
                 end = range.offset + range.size;
             }
         }
+        // It becomes an option of a server, which must not write elsewhere.
+        if !self.log_bin.is_empty() && (self.log_bin.contains('/') || !is_safe_path(&self.log_bin)) {
+            return Err(format!("the name '{}' of the binary log is not allowed", self.log_bin));
+        }
         if self.checkpoint_lsn > self.cut_lsn {
             return Err("it ends before its checkpoint".to_owned());
         }

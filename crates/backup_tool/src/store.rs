@@ -103,11 +103,22 @@ impl Store {
         }
     }
 
-    /// Reads an object; `None` if there is none.
-    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    /// Reads an object; `None` if there is none. One that is larger than `bytes_max` is damaged, and not
+    /// read.
+    pub fn get(&self, name: &str, bytes_max: usize) -> Result<Option<Vec<u8>>> {
         let path = Path::from(name);
-        match self.repeat(|| async { self.inner.get(&path).await?.bytes().await }) {
-            Ok(bytes) => Ok(Some(bytes.into())),
+        let read = || async {
+            let found = self.inner.get(&path).await?;
+            match found.meta.size <= bytes_max as u64 {
+                true => Ok(Some(found.bytes().await?)),
+                false => Ok(None),
+            }
+        };
+        match self.repeat(read) {
+            Ok(Some(bytes)) => Ok(Some(bytes.into())),
+            Ok(None) => Err(Failure::Damaged(format!(
+                "the object '{name}' is unusable: it is larger than any of its kind"
+            ))),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failure("read", name, &error)),
         }

@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::{Branch, Segment, Stored, histories, read_file, read_segment, stored};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Result};
+use crate::lock::Lock;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::restore::{fill, finish};
@@ -229,6 +230,7 @@ pub fn recover(
     progress: &Progress,
 ) -> Result<Recovered> {
     let begun = Instant::now();
+    let _lock = Lock::read(repository, "restore")?;
     let Plan { catalogue, timeline, way } = plan(repository, request)?;
     let target = Target::open(directory)?;
     let log: u64 = way.segments.iter().map(|segment| segment.stored).sum();
@@ -351,12 +353,16 @@ fn apply(
 }
 
 /// Returns the options of a server that starts in a restored directory.
-pub fn server_options(catalogue: &Catalogue) -> [String; 2] {
+pub fn server_options(catalogue: &Catalogue) -> Vec<String> {
     let log_bin = match catalogue.manifest.log_bin.as_str() {
         "" => "--skip-log-bin".to_owned(),
         name => format!("--log-bin={name}"),
     };
-    [log_bin, format!("--server-id={}", catalogue.manifest.server_id.max(1))]
+    let mut options = vec![log_bin, format!("--server-id={}", catalogue.manifest.server_id.max(1))];
+    if catalogue.manifest.layout == "separate" {
+        options.push("--log-layout=separate".to_owned());
+    }
+    options
 }
 
 /// Returns the server's program: the given one, that next to this program, or that of PATH.
