@@ -361,6 +361,8 @@ pub(crate) mod tests {
             ("innodb/btree.data", "/etc/passwd", "not allowed"),
             ("innodb/btree.data", "cohort.catalog", "listed twice"),
             ("innodb/btree.data", "cohort-backup.json", "not allowed"),
+            ("\"log_bin\": \"binlog\"", "\"log_bin\": \"/tmp/binlog\"", "is not allowed"),
+            ("\"log_bin\": \"binlog\"", "\"log_bin\": \"..\"", "is not allowed"),
             ("\"checkpoint_lsn\": 4096", "\"checkpoint_lsn\": 9000", "before its checkpoint"),
             ("\"crc32c\": \"", "\"crc_of_old\": \"", "no checksum"),
             ("\"files\"", "\"fils\"", "missing field"),

@@ -101,21 +101,26 @@ impl Drop for Lock<'_> {
 }
 
 impl<'a> Lock<'a> {
-    /// Takes a lock for a command that only reads. `None` if the repository cannot be written.
+    /// Takes a lock for a command that only reads: commands that delete wait for its end. It waits for none of
+    /// them, because the lock of a machine that was lost must not prevent a restore. `None` if the repository
+    /// cannot be written.
     pub fn read(repository: &'a Repository, command: &str) -> Result<Option<Lock<'a>>> {
-        match Lock::take(repository, command, Use::Reads) {
-            // Neither a read-only repository nor a damaged lock prevents a restore.
-            Err(Failure::Failed(_) | Failure::Damaged(_)) => Ok(None),
+        match Lock::write(repository, command, Use::Reads) {
+            Err(Failure::Failed(_)) => Ok(None),
             taken => taken.map(Some),
         }
     }
 
-    /// Takes a lock, or fails with the command that holds a conflicting one.
-    pub fn take(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
+    fn write(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
         let holder = serde_json::to_vec(&Holder::this(command, r#use)).expect("all keys are strings");
         let name = format!("{FOLDER}/{}", hex::encode(&random::<8>()));
         repository.write(Kind::Lock, &name, &holder)?;
-        let lock = Lock { repository, name };
+        Ok(Lock { repository, name })
+    }
+
+    /// Takes a lock, or fails with the command that holds a conflicting one.
+    pub fn take(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
+        let lock = Lock::write(repository, command, r#use)?;
         for (name, other) in holders(repository)? {
             if name == lock.name || (r#use != Use::Deletes && other.r#use != Use::Deletes) {
                 continue;

@@ -78,6 +78,7 @@ pub fn prune(repository: &Repository, keep: Keep, is_dry: bool) -> Result<Pruned
     pruned.bytes = idle.iter().chain(&archive).map(|(_, size)| size).sum();
     if !is_dry {
         pruned.deleted.iter().try_for_each(|name| store.delete(&catalogue_name(name)))?;
+        store.remove_unfinished()?;
         idle.iter().chain(&archive).try_for_each(|(name, _)| store.delete(name))?;
     }
     Ok(pruned)
