@@ -101,9 +101,9 @@ impl Drop for Lock<'_> {
 }
 
 impl<'a> Lock<'a> {
-    /// Takes a lock for a command that only reads: commands that delete wait for its end. It waits for none of
-    /// them, because the lock of a machine that was lost must not prevent a restore. `None` if the repository
-    /// cannot be written.
+    /// Takes a lock for a command that only reads: commands that delete wait for its end. It waits for none
+    /// of them, because the lock of a machine that was lost must not prevent a restore. `None` if the
+    /// repository cannot be written.
     pub fn read(repository: &'a Repository, command: &str) -> Result<Option<Lock<'a>>> {
         match Lock::write(repository, command, Use::Reads) {
             Err(Failure::Failed(_)) => Ok(None),

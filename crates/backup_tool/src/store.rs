@@ -179,8 +179,8 @@ impl Store {
         }
     }
 
-    /// Removes files that killed writes left in a directory. `object_store` writes to `NAME#NUMBER` first, and
-    /// lists show none of them. A file of the last hour may belong to a write that goes on.
+    /// Removes files that killed writes left in a directory. `object_store` writes to `NAME#NUMBER` first,
+    /// and lists show none of them. A file of the last hour may belong to a write that goes on.
     pub fn remove_unfinished(&self) -> Result<usize> {
         let mut folders = Vec::from_iter(self.folder.clone());
         let mut removed = 0;
