@@ -16,9 +16,9 @@ use cohort_program::ResultColumn;
 use cohort_protocol::ColumnMeta;
 use cohort_query::{QueryPlan, plan_query, plan_query_within};
 use cohort_session::access::{self, RoutineNeed, TableNeed};
-use cohort_session::{SessionNames, SessionState};
+use cohort_session::{Reached, RootTable, Roots, SessionNames, SessionState};
 use cohort_sql::Plannable;
-use cohort_sql::ast::{self, Statement};
+use cohort_sql::ast::{self, Statement, TriggerEvent};
 use cohort_types::{SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
@@ -54,6 +54,8 @@ pub struct CachedPlan {
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     /// Stored functions that the plan calls.
     pub(crate) routines: Vec<RoutineNeed>,
+    /// The names that the functions and triggers of the plan may use.
+    pub(crate) reached: Option<Box<Reached>>,
     pub(crate) reusable: bool,
     /// The statement, for statistics; set when the plan is cached by its text.
     pub(crate) statement: OnceLock<Arc<KnownStatement>>,
@@ -194,6 +196,31 @@ impl CachedPlan {
         found
     }
 
+    /// Returns the programs that the plan runs, and its tables.
+    fn roots(&self) -> Roots {
+        use TriggerEvent::{Delete, Insert, Update};
+        let events = match &self.plan {
+            Planned::Query(_) => Vec::new(),
+            Planned::Insert(plan) => match (plan.replaces(), plan.updates()) {
+                (true, _) => vec![Insert, Delete],
+                (false, true) => vec![Insert, Update],
+                (false, false) => vec![Insert],
+            },
+            Planned::Update(_) => vec![Update],
+            Planned::Delete(_) => vec![Delete],
+            Planned::Joined(plan) => vec![if plan.is_update() { Update } else { Delete }],
+        };
+        let root = |(table, is_written): (&Arc<Table>, bool)| RootTable {
+            table: Arc::clone(table),
+            is_written,
+            events: if is_written { events.clone() } else { Vec::new() },
+        };
+        Roots {
+            functions: self.routines.iter().map(|need| Arc::clone(&need.routine)).collect(),
+            tables: self.tables().into_iter().map(root).collect(),
+        }
+    }
+
     /// Returns whether functions or triggers may run while the plan runs.
     pub(crate) fn runs_programs(&self) -> bool {
         !self.routines.is_empty()
@@ -313,7 +340,7 @@ fn planned(
     let warnings = session.statement.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
     let (sequences, routines) = (names.take_sequences(), names.take_routines());
-    Ok(CachedPlan {
+    let mut made = CachedPlan {
         plan,
         pins,
         kinds,
@@ -322,9 +349,14 @@ fn planned(
         views,
         sequences,
         routines,
+        reached: None,
         reusable,
         statement: OnceLock::new(),
-    })
+    };
+    if made.runs_programs() {
+        made.reached = Reached::by(catalog, session, made.roots()).map(Box::new);
+    }
+    Ok(made)
 }
 
 /// Returns true if the target is a view: views are changed by the plan for joins.

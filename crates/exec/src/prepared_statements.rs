@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_config::HeldGauge;
 use cohort_sql::ast::Statement;
-use cohort_types::SqlResult;
+use cohort_types::{ErrorCode, Signalled, SqlError, SqlResult};
 use hashbrown::HashMap;
 
 use crate::frame::KnownStatement;
@@ -33,6 +33,8 @@ pub struct Prepared {
     pub schema: Option<Arc<str>>,
     /// The statement, for statistics.
     pub statement: Arc<KnownStatement>,
+    /// It runs: a procedure that it calls can neither execute, replace nor deallocate it.
+    pub is_running: bool,
     /// Its share of max_prepared_stmt_count.
     pub _counted: Option<HeldGauge>,
 }
@@ -47,6 +49,7 @@ impl Prepared {
             plan: None,
             schema: self.schema.clone(),
             statement: Arc::clone(&self.statement),
+            is_running: false,
             _counted: None,
         })
     }
@@ -85,6 +88,14 @@ impl PreparedStatements {
         id
     }
 
+    /// Returns error 1444 if the statement runs.
+    pub fn check_idle(&self, name: &str) -> SqlResult<()> {
+        match self.by_name.get(name) {
+            Some(Prepared { is_running: true, .. }) => Err(calls_itself()),
+            _ => Ok(()),
+        }
+    }
+
     pub fn get(&self, handle: &Handle) -> &Prepared {
         match handle {
             Handle::Id(id) => &self.by_id[id],
@@ -99,6 +110,14 @@ impl PreparedStatements {
         };
         found.expect("a statement is not deallocated while it runs")
     }
+}
+
+/// Returns error 1444.
+fn calls_itself() -> SqlError {
+    let text = "The prepared statement contains a stored routine call that refers to that same statement. It's \
+                not allowed to execute a prepared statement in such a recursive manner";
+    let parts = Signalled { number: 1444, sqlstate: "HY000".to_owned(), items: Vec::new() };
+    SqlError::signalled(ErrorCode::SpNoRecursion, text, parts)
 }
 
 /// Identifier of a prepared statement.

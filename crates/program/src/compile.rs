@@ -13,6 +13,8 @@
 //! - The number of entered blocks at an instruction is the same on every path to it.
 //! - Every jump that was emitted without a target has one when its statement ends.
 
+use std::sync::OnceLock;
+
 use cohort_session::{ProgramRule, innermost, traits_of};
 use cohort_sql::ast::{
     self, BinaryOp, BodyAssignment, Code, ConditionValue, CursorAction, Declaration, Expr, HandledCondition,
@@ -57,6 +59,7 @@ pub fn compile(
             cursors: Vec::new(),
             blocks: Vec::new(),
             body: text.into(),
+            named: OnceLock::new(),
         },
         scope: Scope::default(),
         depth: 0,

@@ -124,10 +124,10 @@ impl SessionTrx {
             MetadataKey::Table(schema, table) if locks.is_locking => {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
                 if self.is_inside() {
-                    // LOCK TABLES need not name the tables of functions and triggers.
+                    // The aliases were checked when the outermost statement began.
                     let held = aliases.and_then(|aliases| aliases.values().map(|held| held.lock).max());
                     return match held {
-                        None => Ok(Holder::Transaction),
+                        None => Err(not_locked(alias)),
                         Some(TableLock::Read) if mode != MetadataMode::SharedRead => {
                             Err(SqlError::table_locked_for_read(alias))
                         }

@@ -51,6 +51,8 @@ pub struct SessionTrx {
     pub(super) is_writing: bool,
     /// Number of statements that run inside the running one, each in the one before.
     pub(super) inner_depth: u16,
+    /// Number of savepoints that the running function or trigger does not see.
+    pub(super) savepoints_from: usize,
     /// The error of an inner statement, with which the running one must fail.
     pub(super) inner_failure: Option<Box<InnerFailure>>,
     /// A cleared transaction for reuse. Allocating its components would be noticeable in a point select.
@@ -104,6 +106,7 @@ impl SessionTrx {
             statement_timestamp: 0,
             is_writing: false,
             inner_depth: 0,
+            savepoints_from: 0,
             inner_failure: None,
             spare: None,
             spare_engines: Vec::new(),
@@ -439,7 +442,7 @@ impl SessionTrx {
         self.spare_engines.clear();
         self.release_session_locks();
         self.settings = TrxSettings::default();
-        (self.inner_depth, self.inner_failure) = (0, None);
+        (self.inner_depth, self.savepoints_from, self.inner_failure) = (0, 0, None);
         self.deadline_ns = None;
         self.annotation.clear();
         self.detach();
