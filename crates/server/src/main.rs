@@ -595,6 +595,7 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
     let path = datadir.path();
     let put = |id, value: &str| globals.put(id, &VarValue::text(value));
     put(VarId::Datadir, &format!("{}/", path.display()));
+    put(VarId::ServerUid, datadir.identity());
     put(VarId::VersionComment, &format!("Cohort {}", BUILD.version));
     put(VarId::VersionSourceRevision, BUILD.revision.unwrap_or_default());
     put(VarId::SystemTimeZone, &machine::time_zone());
