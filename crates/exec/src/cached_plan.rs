@@ -151,7 +151,8 @@ impl CachedPlan {
         let views = self.views.iter().map(|view| view.text.len()).sum::<usize>() * VIEW_BYTES_OF_A_BYTE;
         let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
         let statement = self.statement.get().map_or(0, |statement| statement.memory_bytes());
-        (PLAN_BYTES + syntax + views + statement + parts.sum::<usize>()) as u64
+        let reached = self.reached.as_ref().map_or(0, |reached| reached.memory_bytes());
+        (PLAN_BYTES + syntax + views + statement + reached + parts.sum::<usize>()) as u64
     }
 
     /// Returns the names and types of a query's columns.
