@@ -311,7 +311,7 @@ impl Compiler {
                     }
                 }
                 Declaration::Cursor { name, parameters, query } => {
-                    let id = self.add_cursor(name, parameters, query);
+                    let id = self.add_cursor(name, parameters, query)?;
                     if !self.scope.add_cursor(name, id) {
                         return Err(SqlError::duplicate_cursor(name));
                     }
@@ -468,7 +468,7 @@ impl Compiler {
                 self.rows(label, *variable, id, args, steps)?;
             }
             LoopKind::Query { variable, query } => {
-                let id = self.add_cursor("", &[], query);
+                let id = self.add_cursor("", &[], query)?;
                 self.rows(label, *variable, id, Vec::new(), steps)?;
             }
         }
@@ -542,16 +542,17 @@ impl Compiler {
         name: &str,
         parameters: &[(String, u32, VariableType)],
         query: &Code<ast::Query>,
-    ) -> CursorId {
+    ) -> SqlResult<CursorId> {
         for (name, slot, of) in parameters {
             self.declare(*slot, name, SlotType::Declared(of.clone()), None);
         }
         let statement = Statement::Query(Box::new(query.of.clone()));
         let code = Code { of: statement, uses: query.uses.clone(), range: query.range.clone() };
+        self.check_limits(&code)?;
         let query = self.statement(code);
         let parameters = parameters.iter().map(|(_, slot, _)| *slot).collect();
         self.program.cursors.push(Cursor { name: name.to_owned(), parameters, query });
-        self.program.cursors.len() as CursorId - 1
+        Ok(self.program.cursors.len() as CursorId - 1)
     }
 
     /// Returns the type of a declaration. ROW TYPE OF may name a cursor.
