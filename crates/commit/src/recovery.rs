@@ -371,9 +371,9 @@ impl Pass<'_, '_> {
         for participant in self.scene.participants {
             let durable = participant.durable_lsn();
             if durable > log_end {
-                let id = participant.id();
+                let place = participant.place();
                 let what =
-                    format!("the log ends at LSN {log_end}, participant {id} is durable up to LSN {durable}");
+                    format!("the log ends at LSN {log_end}, but {place} is durable up to LSN {durable}");
                 return Err(refused(Row::EngineAhead, what));
             }
         }

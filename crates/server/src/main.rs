@@ -169,7 +169,7 @@ fn run(options: &Options) -> Result<(), Failed> {
         log.note(format_args!("Options that have no effect here: {}", options.without_effect.join(", ")));
     }
     if machine::is_root() {
-        log.warning(format_args!("The server runs as root. Start it as a user of its own, or give --user"));
+        log.warning(format_args!("The server runs as root. Start it as a dedicated user, or give --user"));
     }
     warn_of_risks(&globals, &log);
     let tls = Tls::open(&globals).map_err(|error| {

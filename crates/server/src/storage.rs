@@ -237,7 +237,7 @@ fn coordinator_options(
         let log = log.clone();
         move |error: &dyn std::fmt::Display| {
             log.error(format_args!(
-                "The durable path failed and the server ends now, so that nothing is acknowledged that is not safe: {error}"
+                "The commit path failed. The server ends now, because it cannot acknowledge commits safely: {error}"
             ));
             std::process::abort();
         }
