@@ -19,7 +19,7 @@ use cohort_session::access::{self, RoutineNeed, TableNeed};
 use cohort_session::{Reached, RootTable, Roots, SessionNames, SessionState};
 use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement, TriggerEvent};
-use cohort_types::{SqlError, SqlResult, Value, Warning};
+use cohort_types::{Level, SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
 const VIEW_BYTES_OF_A_BYTE: usize = 24;
@@ -307,12 +307,20 @@ fn planned(
     statement: &Statement,
     is_shown: bool,
 ) -> SqlResult<CachedPlan> {
+    let source_is_text = matches!(source, ParamSource::Literals);
     let ctx = PlanContext::new(names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
     let Some(statement) = statement.plannable() else {
         return Err(SqlError::not_supported("this statement here"));
     };
+    if let Plannable::Query(query) = statement
+        && query.into_is_late
+        && source_is_text
+    {
+        let error = SqlError::into_before_from_deprecated();
+        session.statement.planning_warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+    }
     let plan = match statement {
         Plannable::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Plannable::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
