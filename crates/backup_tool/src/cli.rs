@@ -23,6 +23,7 @@ use crate::prove::prove;
 use crate::prune::{Keep, prune};
 use crate::repository::Repository;
 use crate::restore::{Restored, restore};
+use crate::scratch;
 use crate::source::{Directory, Server, Source};
 use crate::store::Store;
 use crate::table::{self, TableName};
@@ -125,7 +126,7 @@ enum Command {
         #[command(flatten)]
         connection: Connection,
         /// Maximum MiB of data per second
-        #[arg(long, value_name = "MIB")]
+        #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
         rate_limit: Option<u64>,
         /// The repository may have backups of another server
         #[arg(long)]
@@ -142,7 +143,7 @@ enum Command {
         #[command(flatten)]
         connection: Connection,
         /// Maximum MiB of data per second
-        #[arg(long, value_name = "MIB")]
+        #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
         rate_limit: Option<u64>,
         /// Also write an option file and the statements that make the clone a replica of the server
         #[arg(long)]
@@ -404,7 +405,7 @@ fn run(arguments: Arguments) -> Result<u8> {
             let server = find_server(moment.server_binary.as_deref());
             let (catalogue, bar) = (&state.catalogue, progress("copying"));
             let copied = table::copy(catalogue, to, &server, table, &mut target, named, &bar)?;
-            std::fs::remove_dir_all(to).map_err(|error| Failure::of_file(to, error))?;
+            scratch::remove(to)?;
             let mut value = described_state(&state);
             value["table"] = json!(named.to_string());
             value["rows"] = json!(copied.rows);

@@ -460,10 +460,16 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         assert_eq!(recovered.catalogue.name, names_of[backup], "{stop:?}");
         assert_eq!(recovered.report.expect("a report")["gtid_binlog_pos"], "0-1-15");
         let mut expected = expected;
+        let history = format!("{:08x}/files/history", timeline.unwrap_or(0x6ab0_0000));
+        expected.push(history.clone());
         expected.sort_unstable();
         assert_eq!(names(&copy), expected, "{stop:?}");
         let first = fs::read(copy.join(&expected[0])).expect("the ranges");
         assert!(read(&mut &first[..]).expect("a frame").is_some());
+        let lines = fs::read_to_string(copy.join(history)).expect("the history");
+        let branch = "1789919232 00000000000005aa\n";
+        let own = if timeline.is_none() { branch } else { "" };
+        assert_eq!(lines, format!("1 0000000000000000\n{own}"));
         assert!(!target.join("cohort-archive").exists() && target.join("cohort-backup.json").exists());
         let arguments = fs::read_to_string(folder.path().join("arguments")).expect("arguments");
         assert_eq!(arguments.contains("--stop-"), true, "{arguments}");

@@ -153,17 +153,41 @@ fn a_running_server_is_backed_up_and_restored() {
     let second = run("take r --key-file key --defaults-file cnf --ssl-verify-server-cert").expect("taken");
     drop(stop);
     writer.join().expect("no panic");
+    server.execute("SET GLOBAL max_statement_time = 0.1");
     let last = run("take r --key-file key --defaults-file cnf --skip-ssl").expect("taken");
+    server.execute("SET GLOBAL max_statement_time = 0");
     let expected = (server.values("CHECKSUM TABLE shop.orders"), server.values("SELECT @@gtid_current_pos"));
     assert_eq!(last["backup"]["manifest"]["gtid_current_pos"], Value::from(expected.1.clone()));
     assert!(second["reused_bytes"].as_u64() > Some(0), "{second}");
     run("verify r --key-file key").expect("whole");
+    // Neither the files next to the directory nor the target of a link is anything but the directory itself.
+    for name in ["proof.sql", "proof.sock"] {
+        std::fs::write(folder.path().join(name), "a dump").expect("written");
+    }
+    std::fs::create_dir(folder.path().join("real")).expect("created");
+    std::os::unix::fs::symlink("real", folder.path().join("proof")).expect("linked");
     let proof = format!("verify r --key-file key --restore proof --cohortd {}", cohortd().display());
     let proven = run(&proof).expect("proven");
+    for name in ["proof.sql", "proof.sock"] {
+        let text = std::fs::read_to_string(folder.path().join(name)).expect("it is still there");
+        assert_eq!(text, "a dump", "{name}");
+    }
     assert_eq!(proven["backup"], last["backup"]["name"]);
     assert_eq!((&proven["tables"], &proven["findings"]), (&Value::from(1), &Value::Array(vec![])));
     assert_eq!(proven["rows"].to_string(), server.values("SELECT COUNT(*) FROM shop.orders"));
-    assert!(!folder.path().join("proof").exists() && !folder.path().join("proof.sql").exists());
+    assert!(!folder.path().join("real").exists());
+    // Another server with the same server_id.
+    let other = folder.path().join("other");
+    Server::initialize(&other);
+    let other = Server::start(&other);
+    let other_port =
+        format!("take r --key-file key --host 127.0.0.1 --user root --port {}", other.account.port);
+    let refused = run(&other_port).expect_err("another server");
+    assert!(refused.contains("--another-server"), "{refused}");
+    drop(other);
+    let wrong =
+        run(&format!("take r --key-file key --host 127.0.0.1 --user no --port {}", server.account.port));
+    assert!(wrong.expect_err("no such account").contains("Access denied"));
     server.execute("DROP DATABASE shop");
     drop(server);
 

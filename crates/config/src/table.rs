@@ -192,6 +192,14 @@ with_inert_settings! { settings! {
         .doc("With log_layout=separate. ON: sync the engines' logs once for each group of commits. OFF: also once for each transaction when it is prepared, as servers did before group commit. OFF makes nothing safer.");
     BinlogGroupCommitOverlap = Setting::global("binlog_group_commit_overlap", word(2, &["OFF", "ON", "AUTO"])).acts(Global).admin(Privilege::BinlogAdmin).internal()
         .doc("With log_layout=separate: sync the engines' logs for the next group of commits while the binary log is synced for the previous one. AUTO: only if the binary log is on a separate device.");
+    ArchiveTo = Setting::global("archive_to", text("")).read_only()
+        .doc("Repository to which the log is archived as it grows, as a URL or directory that cohort-backup knows. Empty: there is no archive.");
+    ArchiveKeyFile = Setting::global("archive_key_file", path("")).read_only()
+        .doc("Key file of the repository of archive_to, if it is encrypted.");
+    ArchiveTimeout = Setting::global("archive_timeout", num(1000, 10, 3_600_000)).read_only()
+        .doc("Age at which the newest part of the log is sent to the archive, even if it is small.").unit("milliseconds");
+    ArchiveBacklogMax = Setting::global("archive_backlog_max", blocks(16 << 30, 64 << 20, 1 << 50, 1 << 20)).read_only()
+        .doc("Log that is kept while the repository of archive_to does not take it. Beyond it the archive is given up, with an error in the error log, and has a gap; transactions do not wait.").unit("bytes");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of a segment of the log. Fixed when the data directory is created.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20)).acts(Global)

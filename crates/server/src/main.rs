@@ -10,9 +10,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cohort_base::ConnectionId;
-use cohort_commit::{Converted, Coordinator};
+use cohort_commit::{ApplyStop, Converted, Coordinator, parse_time};
 use cohort_config::{Build, Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_exec::Origin;
+use cohort_server::archive;
 use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::descriptors::DescriptorLimits;
@@ -117,7 +118,7 @@ fn run(options: &Options) -> Result<(), Failed> {
 
     // Nothing is changed until everything that can be refused has been checked.
     let path = PathBuf::from(text(&globals, VarId::Datadir));
-    if options.initialize || options.convert_log_layout {
+    if options.initialize || options.convert_log_layout || options.apply_archive.is_some() {
         stderr.install();
     }
     if options.initialize {
@@ -143,6 +144,15 @@ fn run(options: &Options) -> Result<(), Failed> {
         };
         let layout = storage::layout(&globals);
         stderr.note(format_args!("Data directory '{}' {what} log_layout={layout}", path.display()));
+        return Ok(());
+    }
+    if let Some(dir) = &options.apply_archive {
+        let stop = archive_stop(options).map_err(|e| refuse(&e))?;
+        // The restored server archives when it serves.
+        globals.put(VarId::ArchiveTo, &VarValue::text(""));
+        let datadir = inspected.take().map_err(|e| refuse(&e))?;
+        let done = storage::apply_archive(datadir.path(), dir, &world, &globals, stop, &stderr);
+        print(&done.map_err(|e| refuse(&e))?);
         return Ok(());
     }
     let sockets = Sockets {
@@ -221,6 +231,25 @@ fn initialize(
         file.display()
     ));
     Ok(())
+}
+
+/// Returns the timeline and the stop of `--apply-archive`.
+fn archive_stop(options: &Options) -> Result<(Option<u32>, ApplyStop), String> {
+    let stop = match (&options.stop_time, &options.stop_gtid) {
+        (Some(_), Some(_)) => return Err("--stop-time and --stop-gtid exclude each other".to_owned()),
+        (Some(time), None) => ApplyStop::Time(parse_time(time).ok_or_else(|| {
+            format!("--stop-time={time} is no time: write it as YYYY-MM-DD HH:MM:SS[.ffffff], in UTC")
+        })?),
+        (None, Some(gtid)) => {
+            ApplyStop::Gtid(gtid.parse().map_err(|error| format!("--stop-gtid={gtid}: {error}"))?)
+        }
+        (None, None) => ApplyStop::End,
+    };
+    let timeline = options
+        .stop_timeline
+        .as_ref()
+        .map(|text| text.parse().map_err(|_| format!("--stop-timeline={text} is no number of a timeline")));
+    Ok((timeline.transpose()?, stop))
 }
 
 /// Reads the statements of `init_file`, if it is set.
@@ -425,6 +454,9 @@ fn serve(
     if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
         log.warning(format_args!("Old binary log files are not verified: {error}"));
     }
+    if let Err(error) = archive::start(&commit, globals) {
+        log.error(format_args!("The log is not archived: {error}"));
+    }
     backend.pool_dump().started();
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
@@ -563,6 +595,7 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
     let path = datadir.path();
     let put = |id, value: &str| globals.put(id, &VarValue::text(value));
     put(VarId::Datadir, &format!("{}/", path.display()));
+    put(VarId::ServerUid, datadir.identity());
     put(VarId::VersionComment, &format!("Cohort {}", BUILD.version));
     put(VarId::VersionSourceRevision, BUILD.revision.unwrap_or_default());
     put(VarId::SystemTimeZone, &machine::time_zone());

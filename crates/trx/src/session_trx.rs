@@ -64,6 +64,8 @@ pub struct SessionTrx {
     pub(super) annotation: Vec<u8>,
     /// Redo of participants that are not engines, attached to the next commit.
     pub(super) attached: Vec<(ParticipantId, Redo)>,
+    /// Redo of the statement's bulk loads, for its next commit.
+    pub(super) loads: Vec<(ParticipantId, Redo)>,
     /// The running statement of a source, which commits once.
     pub(super) once: Option<Box<Once>>,
     /// Temporary tables of the session.
@@ -114,6 +116,7 @@ impl SessionTrx {
             client: Arc::default(),
             annotation: Vec::new(),
             attached: Vec::new(),
+            loads: Vec::new(),
             once: None,
             session_locks: None,
             spare_session_locks: None,
@@ -295,6 +298,8 @@ impl SessionTrx {
 
     /// Commits before DDL and other statements with an implicit commit.
     pub fn commit_implicitly(&mut self) -> SqlResult<()> {
+        // An earlier statement may have failed after a load.
+        self.loads.clear();
         self.commit().map(|_| ())
     }
 

@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::{Branch, Segment, Stored, histories, read_file, read_segment, stored};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Result};
+use crate::lock::Lock;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::restore::{fill, finish};
@@ -31,6 +32,8 @@ use crate::target::Target;
 
 /// Folder of the fetched objects in the target; removed at the end.
 const FOLDER_IN_TARGET: &str = "cohort-archive";
+/// File with the history of a timeline.
+const HISTORY: &str = "history";
 /// Resolution of the cut in a manifest.
 const CUT_RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
 /// Maximum length of the server's messages in a failure.
@@ -168,7 +171,8 @@ fn way(timelines: &BTreeMap<u32, Stored>, history: &[Branch], timeline: u32, cut
 /// A backup, and the way from there.
 struct Plan {
     catalogue: Catalogue,
-    timeline: u32,
+    /// The timelines up to the target's, which is the last.
+    history: Vec<Branch>,
     way: Way,
 }
 
@@ -218,7 +222,7 @@ fn plan(repository: &Repository, request: &Request<'_>) -> Result<Plan> {
         ))
     })?;
     let way = way(&timelines, &history, catalogue.manifest.timeline, catalogue.manifest.cut_lsn);
-    Ok(Plan { catalogue, timeline: number, way })
+    Ok(Plan { catalogue, history, way })
 }
 
 /// Restores the state at a target into a directory that is new or empty.
@@ -229,16 +233,19 @@ pub fn recover(
     progress: &Progress,
 ) -> Result<Recovered> {
     let begun = Instant::now();
-    let Plan { catalogue, timeline, way } = plan(repository, request)?;
+    let _lock = Lock::read(repository, "restore")?;
+    let Plan { catalogue, history, way } = plan(repository, request)?;
     let target = Target::open(directory)?;
     let log: u64 = way.segments.iter().map(|segment| segment.stored).sum();
     progress.expect(Some(catalogue.bytes() + log));
     fill(repository, &catalogue, &target, progress)?;
     let folder = target.path().join(FOLDER_IN_TARGET);
     let archived_until = fetch(repository, &catalogue, &way, &request.stop, &folder, progress)?;
+    let (timeline, _) = *history.last().expect("a history has its own timeline");
     finish(&target, &catalogue)?;
     let mut report = None;
     if archived_until.is_some() {
+        write_history(&folder, timeline, &history)?;
         let applied = apply(request, &catalogue, timeline, &target, &folder);
         if applied.is_err() {
             let mark = target.path().join(UNFINISHED);
@@ -281,7 +288,8 @@ fn fetch(
         progress.add(segment.stored);
         let cut = catalogue.manifest.cut_lsn;
         let is_needed = |to: u64| segment.timeline != catalogue.manifest.timeline || to > cut;
-        for name in read.frames.iter().filter(|range| is_needed(range.to)).flat_map(|range| &range.files) {
+        let ranges = read.frames.iter().filter(|range| is_needed(range.to));
+        for name in ranges.flat_map(|range| &range.files).filter(|name| *name != HISTORY) {
             if files.insert((segment.timeline, name.clone())) {
                 let path = folder.join(format!("{:08x}/files/{name}", segment.timeline));
                 create(&path, |file| {
@@ -307,6 +315,13 @@ fn fetch(
             )))
         }
     }
+}
+
+/// Writes the file that states which timeline follows which.
+fn write_history(folder: &Path, timeline: u32, history: &[Branch]) -> Result<()> {
+    let path = folder.join(format!("{timeline:08x}/files/{HISTORY}"));
+    let lines: String = history.iter().map(|(number, from)| format!("{number} {from:016x}\n")).collect();
+    create(&path, |file| file.write_all(lines.as_bytes()).map_err(|error| Failure::of_file(&path, error)))
 }
 
 fn create(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
@@ -351,12 +366,16 @@ fn apply(
 }
 
 /// Returns the options of a server that starts in a restored directory.
-pub fn server_options(catalogue: &Catalogue) -> [String; 2] {
+pub fn server_options(catalogue: &Catalogue) -> Vec<String> {
     let log_bin = match catalogue.manifest.log_bin.as_str() {
         "" => "--skip-log-bin".to_owned(),
         name => format!("--log-bin={name}"),
     };
-    [log_bin, format!("--server-id={}", catalogue.manifest.server_id.max(1))]
+    let mut options = vec![log_bin, format!("--server-id={}", catalogue.manifest.server_id.max(1))];
+    if catalogue.manifest.layout == "separate" {
+        options.push("--log-layout=separate".to_owned());
+    }
+    options
 }
 
 /// Returns the server's program: the given one, that next to this program, or that of PATH.
