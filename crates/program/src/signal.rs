@@ -61,7 +61,7 @@ pub(crate) fn resignalled(
     Ok(Warning { level: active.level, error })
 }
 
-/// What happens to texts that are too long.
+/// The treatment of texts that are too long.
 pub(crate) enum Shortened {
     /// Error 1648: strict mode.
     Fails,

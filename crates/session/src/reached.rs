@@ -22,7 +22,7 @@ use crate::roots::{ReachedNames, RootTable, Roots};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
-/// Estimated bytes of an entry beside its texts.
+/// Estimated bytes of an entry without its texts.
 const NAME_BYTES: usize = 96;
 
 /// The names that a statement reaches through programs.

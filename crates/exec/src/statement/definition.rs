@@ -14,7 +14,7 @@ use cohort_types::{Level, SqlError, SqlResult, TypeKind, Value, Warning};
 use crate::session::Session;
 
 /// Compiles the body of a definition: the errors of CREATE. Returns the number of queries in it whose INTO
-/// stands behind the tables.
+/// follows the tables.
 fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlResult<usize> {
     let none = Vec::new();
     let full_name;

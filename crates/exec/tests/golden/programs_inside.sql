@@ -200,7 +200,7 @@ CALL pv();
 SELECT * FROM v2;
 DROP VIEW v1;
 SELECT * FROM v2;
--- INTO behind the tables is deprecated
+-- INTO after the tables is deprecated
 CREATE PROCEDURE late1() BEGIN DECLARE x INT; SELECT a FROM t LIMIT 1 INTO x; SELECT a FROM t WHERE a = 1 INTO x; SELECT a INTO x FROM t LIMIT 1; SELECT 1 INTO x; END;
 SHOW WARNINGS;
 CALL late1();

@@ -14,7 +14,7 @@ pub struct Query {
     /// INTO @a, @b; empty if absent. INTO OUTFILE is rejected. Local variables occur in bodies of programs
     /// only.
     pub into: Vec<Target>,
-    /// INTO stands behind the tables, which is deprecated.
+    /// INTO follows the tables, which is deprecated.
     pub into_is_late: bool,
 }
 
