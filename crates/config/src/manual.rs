@@ -30,7 +30,7 @@ const FIRST: &[(&str, &str)] = &[
 /// of its name.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Audit log", &["server_audit"]),
-    ("Backup and archive", &["archive", "backup"]),
+    ("Backups", &["archive_", "backup"]),
     ("Accounts, passwords and TLS", &["ssl", "tls", "password", "secure", "authentication", "local_infile"]),
     (
         "Replication",
