@@ -1,8 +1,9 @@
 //! The file with the server's process ID (`pid_file`).
 //!
 //! It is written before clients are served, and removed at a stop. The file of another running server is
-//! neither overwritten nor removed, because its service manager finds it by that file. Within the data directory
-//! a file of another server is left over from a crash: the directory's lock excludes a second server.
+//! neither overwritten nor removed, because its service manager finds it by that file. Within the data
+//! directory a file of another server is left over from a crash: the directory's lock excludes a second
+//! server.
 
 use std::fs;
 use std::io;
