@@ -19,7 +19,7 @@ use cohort_session::access::{self, RoutineNeed, TableNeed};
 use cohort_session::{Reached, RootTable, Roots, SessionNames, SessionState};
 use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement, TriggerEvent};
-use cohort_types::{SqlError, SqlResult, Value, Warning};
+use cohort_types::{Level, SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
 const VIEW_BYTES_OF_A_BYTE: usize = 24;
@@ -151,7 +151,8 @@ impl CachedPlan {
         let views = self.views.iter().map(|view| view.text.len()).sum::<usize>() * VIEW_BYTES_OF_A_BYTE;
         let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
         let statement = self.statement.get().map_or(0, |statement| statement.memory_bytes());
-        (PLAN_BYTES + syntax + views + statement + parts.sum::<usize>()) as u64
+        let reached = self.reached.as_ref().map_or(0, |reached| reached.memory_bytes());
+        (PLAN_BYTES + syntax + views + statement + reached + parts.sum::<usize>()) as u64
     }
 
     /// Returns the names and types of a query's columns.
@@ -306,12 +307,20 @@ fn planned(
     statement: &Statement,
     is_shown: bool,
 ) -> SqlResult<CachedPlan> {
+    let source_is_text = matches!(source, ParamSource::Literals);
     let ctx = PlanContext::new(names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
     let Some(statement) = statement.plannable() else {
         return Err(SqlError::not_supported("this statement here"));
     };
+    if let Plannable::Query(query) = statement
+        && query.into_is_late
+        && source_is_text
+    {
+        let error = SqlError::into_before_from_deprecated();
+        session.statement.planning_warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+    }
     let plan = match statement {
         Plannable::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Plannable::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_config::HeldGauge;
 use cohort_sql::ast::Statement;
-use cohort_types::{ErrorCode, Signalled, SqlError, SqlResult};
+use cohort_types::{SqlError, SqlResult};
 use hashbrown::HashMap;
 
 use crate::frame::KnownStatement;
@@ -91,7 +91,7 @@ impl PreparedStatements {
     /// Returns error 1444 if the statement runs.
     pub fn check_idle(&self, name: &str) -> SqlResult<()> {
         match self.by_name.get(name) {
-            Some(Prepared { is_running: true, .. }) => Err(calls_itself()),
+            Some(Prepared { is_running: true, .. }) => Err(SqlError::prepared_calls_itself()),
             _ => Ok(()),
         }
     }
@@ -110,14 +110,6 @@ impl PreparedStatements {
         };
         found.expect("a statement is not deallocated while it runs")
     }
-}
-
-/// Returns error 1444.
-fn calls_itself() -> SqlError {
-    let text = "The prepared statement contains a stored routine call that refers to that same statement. It's \
-                not allowed to execute a prepared statement in such a recursive manner";
-    let parts = Signalled { number: 1444, sqlstate: "HY000".to_owned(), items: Vec::new() };
-    SqlError::signalled(ErrorCode::SpNoRecursion, text, parts)
 }
 
 /// Identifier of a prepared statement.

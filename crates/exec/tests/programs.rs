@@ -247,6 +247,26 @@ fn a_variable_is_described_as_a_column_of_its_type() {
     }
 }
 
+/// A function sets global variables, except those that would wait for its own statement or end the audit log.
+#[test]
+fn a_function_cannot_set_some_global_variables() {
+    let (_server, mut client) = server();
+    client.ok("SET GLOBAL log_bin_trust_function_creators = 1");
+    for (set, error) in [
+        ("max_connect_errors = 5", None),
+        ("read_only = 1", Some("ERROR 1192")),
+        ("event_scheduler = 0", Some("ERROR 1235")),
+        ("server_audit_logging = 0", Some("ERROR 1235")),
+        ("SERVER_AUDIT_EXCL_USERS = 'x'", Some("ERROR 1235")),
+        ("gtid_slave_pos = ''", Some("ERROR 1235")),
+    ] {
+        client
+            .ok(&format!("CREATE OR REPLACE FUNCTION f() RETURNS INT BEGIN SET GLOBAL {set}; RETURN 1; END"));
+        let answer = client.run("SELECT f()");
+        assert!(answer.starts_with(error.unwrap_or("f()\n1")), "{set}: {answer}");
+    }
+}
+
 /// ROLLBACK TO in a function does not move the start of the calling statement. (MariaDB keeps the first row.)
 #[test]
 fn a_statement_is_undone_as_a_whole_after_a_rollback_to_a_savepoint_inside() {

@@ -24,7 +24,7 @@ use crate::bind::{Bound, PlaceType, Scalar, Slot};
 use crate::frame::Frame;
 use crate::host::{Host, RowsFor};
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
-use crate::signal;
+use crate::signal::{self, Shortened};
 
 /// Jumps between two checks for KILL and the time limit.
 const JUMPS_UNCHECKED: u32 = 1000;
@@ -311,7 +311,9 @@ impl<'b, 'h> Machine<'b, 'h> {
                 };
                 let active = running.condition.clone();
                 let values = self.items(items)?;
-                let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                let mut shortened = self.shortened();
+                let condition = signal::resignalled(active, sqlstate.as_deref(), values, &mut shortened)?;
+                self.note_shortened(shortened);
                 if sqlstate.is_some() {
                     // The handled condition stays.
                     self.host.diagnostics().unmark();
@@ -390,9 +392,25 @@ impl<'b, 'h> Machine<'b, 'h> {
 
     fn signal(&mut self, pc: Pc, raised: &Raised) -> SqlResult<Flow> {
         let values = self.items(&raised.items)?;
-        let condition = signal::signalled(&raised.sqlstate, values)?;
+        let mut shortened = self.shortened();
+        let condition = signal::signalled(&raised.sqlstate, values, &mut shortened)?;
         self.host.diagnostics().clear();
+        self.note_shortened(shortened);
         self.raise(pc, condition)
+    }
+
+    fn shortened(&self) -> Shortened {
+        match self.host.session().settings.env.sql_mode.is_strict() {
+            true => Shortened::Fails,
+            false => Shortened::Warns(Vec::new()),
+        }
+    }
+
+    fn note_shortened(&mut self, shortened: Shortened) {
+        if let Shortened::Warns(warnings) = shortened {
+            let diagnostics = self.host.diagnostics();
+            warnings.into_iter().for_each(|error| diagnostics.push(Warning { level: Level::Warning, error }));
+        }
     }
 
     /// Raises a condition: an error, or a warning that is added to the conditions.

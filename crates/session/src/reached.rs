@@ -22,6 +22,9 @@ use crate::roots::{ReachedNames, RootTable, Roots};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
+/// Estimated bytes of an entry without its texts.
+const NAME_BYTES: usize = 96;
+
 /// The names that a statement reaches through programs.
 #[derive(Debug)]
 pub struct Reached {
@@ -41,6 +44,15 @@ impl Reached {
         }
         let names = session.db.functions.get()?.reach((catalog, session), &roots);
         Some(Reached { roots, names, version: AtomicU64::new(catalog.version) })
+    }
+
+    /// Returns the approximate memory of the names.
+    pub fn memory_bytes(&self) -> usize {
+        let routines = self.names.routines.iter().map(|(_, schema, name)| schema.len() + name.len());
+        let tables = self.names.tables.iter().map(|((schema, name), _)| schema.len() + name.len());
+        let uses =
+            self.names.uses.iter().map(|((schema, name), alias, _)| schema.len() + name.len() + alias.len());
+        routines.chain(tables).chain(uses).map(|bytes| bytes + NAME_BYTES).sum()
     }
 
     /// Locks all names. Returns false if they are others by now, so that the statement must be planned again.

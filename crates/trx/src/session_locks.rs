@@ -32,6 +32,10 @@
 //! SELECT * FROM t` needs a second lock. A table that is dropped, or renamed by ALTER TABLE, is no longer
 //! locked.
 //!
+//! The tables that triggers and functions of views use are locked with theirs, under the aliases of their
+//! texts. The outermost statement checks all that its programs use; inside of these, any locked alias of a
+//! table will do.
+//!
 //! A statement that is refused because of its tables has not waited for any lock: it does not request the
 //! global lock, the definitions or the schemas. Tables that it may write were locked together with these
 //! names; any other commit requests the global lock at commit time.

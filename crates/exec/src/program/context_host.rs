@@ -423,7 +423,8 @@ impl<'h> ContextHost<'h> {
     }
 
     /// Returns the variable that a name means. Error 1227 if the account may not set it, 1235 if it acts on
-    /// the running transaction, 1192 for `read_only`, which would wait for the calling statement.
+    /// the running transaction or ends the audit log, whose last line belongs to a statement of the session,
+    /// and 1192 for `read_only`, which would wait for the calling statement.
     fn settable(&self, name: &str, scope: Scope) -> SqlResult<VarId> {
         let id = cohort_config::settable(name, scope).map_err(set_error)?;
         let setting = id.setting();
@@ -434,8 +435,12 @@ impl<'h> ContextHost<'h> {
         if scope == Scope::Global {
             let callbacks = self.db.callbacks.read().clone();
             callbacks.map_or(Ok(()), |callbacks| callbacks.check_settable(id))?;
+            let is_of_audit = name.to_ascii_lowercase().starts_with("server_audit_");
             return match id {
                 VarId::ReadOnly => Err(cohort_trx::active_locks()),
+                _ if is_of_audit => {
+                    Err(SqlError::not_supported("SET of this variable in a function or trigger"))
+                }
                 VarId::EventScheduler | VarId::GtidBinlogState | VarId::GtidSlavePos => {
                     Err(SqlError::not_supported("SET of this variable in a function or trigger"))
                 }
