@@ -489,7 +489,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         assert_eq!(lines, format!("1 0000000000000000\n{own}"));
         assert!(!target.join("cohort-archive").exists() && target.join("cohort-backup.json").exists());
         let arguments = fs::read_to_string(folder.path().join("arguments")).expect("arguments");
-        assert_eq!(arguments.contains("--stop-"), true, "{arguments}");
+        assert!(arguments.contains("--stop-"), "{arguments}");
         fs::remove_dir_all(&copy).expect("removed");
     }
     let refused = [

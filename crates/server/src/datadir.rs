@@ -22,7 +22,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use cohort_backup_format::{MANIFEST, Manifest, ManifestError, UNFINISHED};
+use cohort_backup_format::{MANIFEST, Manifest, ManifestError, RESTORED, UNFINISHED};
 
 const VERSION_FILE: &str = "cohort.version";
 const VERSION_FILE_NEW: &str = "cohort.version.new";
@@ -30,8 +30,6 @@ const LOCK_FILE: &str = "cohort.lock";
 /// File with the identity of the directory. Backups do not have it, so a restored directory gets its own.
 const IDENTITY_FILE: &str = "cohort.server_uid";
 const IDENTITY_BYTES: usize = 16;
-/// Name of the manifest of the backup that the directory was started from.
-const RESTORED: &str = "cohort-backup.restored.json";
 const FORMAT: &str = "cohort 1";
 
 /// The data directory cannot be used. Nothing in it was changed.

@@ -351,7 +351,8 @@ fn apply(
         Some(report) if output.status.success() => Ok(report),
         _ => {
             let messages = String::from_utf8_lossy(&output.stderr);
-            let begin = messages.ceil_char_boundary(messages.len().saturating_sub(MESSAGES_MAX));
+            let from = messages.len().saturating_sub(MESSAGES_MAX);
+            let begin = (from..messages.len()).find(|at| messages.is_char_boundary(*at)).unwrap_or(from);
             Err(Failure::Failed(format!(
                 "{} --apply-archive: {}: {}",
                 request.server.display(),
