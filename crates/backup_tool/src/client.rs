@@ -10,15 +10,17 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cohort_base::whole_chars;
 use cohort_protocol::{
     CLIENT_ED25519, Capabilities, Ed25519Key, InputBuffer, LoginRequest, NATIVE_PASSWORD, NativePassword,
-    Nonce, Packet, PacketWriter, Reply, Scramble, ServerGreeting, certificate_proof, text_row,
+    Nonce, Packet, PacketWriter, Reply, Scramble, ServerError, ServerGreeting, certificate_proof, text_row,
 };
 use cohort_tls::{Connector, TlsSettings, TlsStream};
 
 use crate::failure::{Failure, Result};
 
-/// Maximum size of a packet: a row of BACKUP SERVER TO STREAM has 1 MiB of data.
+/// Maximum size of a packet unless the caller reads rows of any size. A row of BACKUP SERVER TO STREAM has
+/// 1 MiB of data.
 const PACKET_BYTES_MAX: usize = 4 << 20;
 const READ_BYTES: usize = 256 << 10;
 /// Maximum number of packets in a login.
@@ -28,6 +30,9 @@ const COLLATION: u8 = 33;
 /// A checkpoint may take long before the first row.
 const TIMEOUT: Duration = Duration::from_secs(600);
 const COM_QUERY: u8 = 3;
+const ACCESS_DENIED: u16 = 1045;
+/// Maximum length of a statement in a failure.
+const SHOWN_MAX: usize = 200;
 
 /// Where and how to connect.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +45,13 @@ pub struct Account {
     pub tls: Tls,
     pub ca: Option<PathBuf>,
     pub proves_certificate: bool,
+}
+
+impl Account {
+    /// Returns whether a connection without TLS is refused.
+    pub fn demands_tls(&self) -> bool {
+        self.tls == Tls::Required || self.ca.is_some() || self.proves_certificate
+    }
 }
 
 /// Use of TLS.
@@ -62,11 +74,27 @@ pub struct Client {
     input: InputBuffer,
     scratch: Vec<u8>,
     sequence: u8,
+    packet_bytes_max: usize,
     place: String,
 }
 
 /// Columns of a row; `None` is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
+
+/// Returns a column as text; NULL is empty.
+pub fn text_of(column: &Option<Vec<u8>>) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(column.as_deref().unwrap_or_default())
+}
+
+/// Quotes a name of SQL.
+pub fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Quotes a string of SQL.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
 
 impl Client {
     pub fn connect(account: &Account) -> Result<Client> {
@@ -82,7 +110,9 @@ impl Client {
                 Box::new(socket)
             }
             None => {
-                let socket = TcpStream::connect(place.as_str()).map_err(failed)?;
+                let socket =
+                    TcpStream::connect((account.host.as_deref().unwrap_or("localhost"), account.port))
+                        .map_err(failed)?;
                 socket.set_nodelay(true).map_err(failed)?;
                 socket.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
                 Box::new(socket)
@@ -94,6 +124,7 @@ impl Client {
             input: InputBuffer::default(),
             scratch: vec![0; READ_BYTES],
             sequence: 1,
+            packet_bytes_max: PACKET_BYTES_MAX,
             place,
         };
         // A reply begins with the number after that of its command.
@@ -102,8 +133,26 @@ impl Client {
         Ok(client)
     }
 
+    /// Accepts rows as large as a server can send.
+    pub fn accept_large_rows(&mut self) {
+        self.packet_bytes_max = 1 << 30;
+    }
+
+    /// Runs a statement without a result.
+    pub fn execute(&mut self, sql: &str) -> Result<()> {
+        self.query(sql, |_| Ok(()))
+    }
+
     fn failure(&self, what: impl std::fmt::Display) -> Failure {
         Failure::Failed(format!("server {}: {what}", self.place))
+    }
+
+    /// Returns the failure of a login. A wrong account or password stays wrong.
+    fn rejected(&self, error: &ServerError) -> Failure {
+        match error.code {
+            ACCESS_DENIED => Failure::Refused(format!("server {}: {}", self.place, error.message)),
+            _ => self.failure(&error.message),
+        }
     }
 
     fn malformed(&self) -> Failure {
@@ -113,12 +162,11 @@ impl Client {
     fn log_in(&mut self, account: &Account) -> Result<()> {
         let payload = self.receive()?;
         if let Ok(Reply::Error(error)) = Reply::decode(&payload, true) {
-            return Err(self.failure(error.message));
+            return Err(self.rejected(&error));
         }
         let greeting = ServerGreeting::decode(&payload).map_err(|_| self.malformed())?;
         let is_offered = greeting.capabilities.has(Capabilities::SSL);
-        let demands = account.tls == Tls::Required || account.ca.is_some() || account.proves_certificate;
-        if demands && !is_offered {
+        if account.demands_tls() && !is_offered {
             return Err(self.failure("TLS is required, but the server does not offer it"));
         }
         let is_encrypted = is_offered && account.tls != Tls::Never && account.socket.is_none();
@@ -140,7 +188,7 @@ impl Client {
             let payload = self.receive()?;
             match Reply::decode(&payload, true).map_err(|_| self.malformed())? {
                 Reply::Ok => return self.check_proof(account, &stored, &scramble, &payload),
-                Reply::Error(error) => return Err(self.failure(error.message)),
+                Reply::Error(error) => return Err(self.rejected(&error)),
                 Reply::Switch { plugin, data } if plugin == NATIVE_PASSWORD.as_bytes() => {
                     let random = data.get(..20).and_then(|data| data.try_into().ok());
                     scramble = Scramble(random.ok_or_else(|| self.malformed())?);
@@ -219,7 +267,7 @@ impl Client {
 
     fn receive_in_place(&mut self) -> Result<Packet> {
         loop {
-            match self.input.next(PACKET_BYTES_MAX) {
+            match self.input.next(self.packet_bytes_max) {
                 Ok(Some(packet)) => {
                     self.sequence = packet.sequence.wrapping_add(1);
                     return Ok(packet);
@@ -275,8 +323,20 @@ impl Client {
         }
     }
 
+    /// Runs a statement whose result has one row, and returns it.
+    pub fn row(&mut self, sql: &str) -> Result<Row> {
+        let mut found = None;
+        self.query(sql, |row| {
+            found = Some(row);
+            Ok(())
+        })?;
+        found.ok_or_else(|| self.failure(format!("{sql}: no row")))
+    }
+
     fn refusal(&self, sql: &str, message: &str) -> Failure {
-        self.failure(format!("{sql}: {message}"))
+        let shown = whole_chars(sql, SHOWN_MAX);
+        let more = if shown.len() < sql.len() { " .." } else { "" };
+        self.failure(format!("{shown}{more}: {message}"))
     }
 }
 

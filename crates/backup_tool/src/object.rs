@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  8  "CoBackup"
-//!  8  1  kind: 1 chunk, 2 catalogue, 3 lock
+//!  8  1  kind: 1 chunk, 2 catalogue, 3 lock, 4 log, 5 timeline, 6 part of a file of the archive
 //!  9  1  protection: 0 SHA-256, 1 AES-256-GCM
 //! 10  1  compression: 1 zstd
 //! 11  1  0
@@ -11,6 +11,7 @@
 //!        protection 1: nonce (12), encrypted zstd frame, tag (16); the header and the name are authenticated
 //! ```
 
+use cohort_backup_format::FRAME_BYTES_MAX;
 use ring::digest;
 
 use crate::key::Keys;
@@ -27,6 +28,11 @@ pub enum Kind {
     Chunk = 1,
     Catalogue = 2,
     Lock = 3,
+    /// Ranges of the log.
+    Log = 4,
+    Timeline = 5,
+    /// Part of a file that the log names.
+    Part = 6,
 }
 
 impl Kind {
@@ -34,11 +40,24 @@ impl Kind {
     pub fn bytes_max(self) -> usize {
         match self {
             Kind::Chunk => CHUNK_BYTES,
-            Kind::Catalogue => 64 << 20,
-            Kind::Lock => 64 << 10,
+            Kind::Catalogue => 1 << 30,
+            Kind::Lock | Kind::Timeline => 64 << 10,
+            Kind::Log => FRAME_BYTES_MAX as usize + (1 << 10),
+            Kind::Part => CHUNK_BYTES + PART_HEADER_BYTES,
         }
     }
 }
+
+/// Bytes of an object in addition to its compressed contents, at most.
+const OVERHEAD_BYTES: usize = 64;
+
+/// Returns the maximum size of an object.
+pub fn stored_bytes_max(kind: Kind) -> usize {
+    zstd::zstd_safe::compress_bound(kind.bytes_max()) + OVERHEAD_BYTES
+}
+
+/// Length and checksum of a file of the archive, before the bytes of each of its parts.
+pub const PART_HEADER_BYTES: usize = 12;
 
 /// Maximum size of a chunk's contents, and size of the windows that files are cut into.
 pub const CHUNK_BYTES: usize = 4 << 20;
@@ -46,7 +65,7 @@ pub const CHUNK_BYTES: usize = 4 << 20;
 /// Encodes an object.
 pub fn encode(kind: Kind, name: &str, contents: &[u8], keys: &Keys) -> Vec<u8> {
     assert!(contents.len() <= kind.bytes_max(), "a {kind:?} of {} bytes", contents.len());
-    let mut object = Vec::with_capacity(zstd::zstd_safe::compress_bound(contents.len()) + 64);
+    let mut object = Vec::with_capacity(zstd::zstd_safe::compress_bound(contents.len()) + OVERHEAD_BYTES);
     object.extend_from_slice(MAGIC);
     object.extend_from_slice(&[kind as u8, u8::from(keys.are_present()), ZSTD, 0]);
     object.extend_from_slice(&(contents.len() as u32).to_le_bytes());

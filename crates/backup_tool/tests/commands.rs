@@ -128,11 +128,25 @@ fn each_refusal_has_its_exit_code_and_changes_nothing() {
     folder.fails("take r --key-file key --from plain", 4, "does not exist: the directory is no backup");
     folder.fails("take r --key-file key --from other", 4, "--another-server");
     folder.json("take r --key-file key --from other --another-server");
+    source(&folder, "unnamed", Fake { server: "", ..Fake::new(files(1)) });
+    folder.json("init unnamed-r --no-encryption");
+    folder.json("take unnamed-r --from unnamed");
+    folder.fails("take unnamed-r --from unnamed", 4, "without server_uid");
+    source(&folder, "old", Fake { cut: "2026-11-28T19:30:59Z", server: "server-2", ..Fake::new(files(1)) });
+    folder.fails("take r --key-file key --from old", 4, "older than that of the newest backup");
+    folder.fails("take r --key-file key --host h --rate-limit 17592186044416", 2, "--rate-limit");
     folder.fails("take nothing --from data", 4, "no such directory");
     folder.fails("list plain", 4, "is not a repository");
     folder.fails("restore r --key-file key --to busy", 4, "is not empty: it has 'file'");
     folder.fails("restore r --key-file key --to new --backup no", 4, "has no backup no");
     folder.fails("restore open --to new", 4, "has no backups");
+    folder.fails("restore open --to new --to-latest", 4, "has no archive of the log");
+    folder.fails("restore open --to new --to-time yesterday", 4, "is no time");
+    folder.fails("restore open --to new --to-latest --to-gtid 0-1-2", 2, "cannot be used with");
+    folder.fails("clone --to busy --host 127.0.0.1 --port 1", 1, "cannot connect");
+    folder.fails("clone --to new", 2, "--host");
+    folder.fails("clone --to new --host h --server-id 7", 2, "--replica");
+    folder.fails("take r --from data --host h", 2, "cannot be used with");
     folder.fails("restore r --key-file key --to new --backup ../locks/x", 4, "not the name of a backup");
     assert!(!folder.path("new").exists());
     folder.fails("prune r --key-file key", 2, "--keep");
@@ -194,14 +208,22 @@ fn a_killed_take_is_resumed() {
     assert!(taken["reused_bytes"].as_u64().expect("a number") > 0, "{taken}");
     folder.json("restore r --to new");
     assert_restored(&folder.path("new"), &files(1));
+    // What a killed write has left goes away, once it is old; a file of another name stays.
+    for (name, is_old) in [("r/chunks/ab#1", true), ("r/chunks/ab#2", false), ("r/chunks/ab#x", true)] {
+        let file = fs::File::create(folder.path(name)).expect("created");
+        let age = std::time::Duration::from_secs(if is_old { 7200 } else { 60 });
+        file.set_modified(std::time::SystemTime::now() - age).expect("set");
+    }
     assert_eq!(folder.json("prune r --keep 1")["deleted_chunks"], 0);
+    let left = ["ab#1", "ab#2", "ab#x"].map(|name| folder.path("r/chunks").join(name).exists());
+    assert_eq!(left, [false, true, true]);
 }
 
 #[test]
 fn the_man_page_and_the_completions_name_every_command() {
     let folder = Folder::new();
     let text = |arguments: &str| String::from_utf8(folder.run(arguments).stdout).expect("UTF-8");
-    for command in ["init", "take", "list", "verify", "restore", "prune"] {
+    for command in ["init", "take", "clone", "list", "verify", "restore", "prune", "archive"] {
         for page in ["man-page", "completions bash", "completions fish", "completions zsh", "--help"] {
             assert!(text(page).to_lowercase().contains(command), "{page}: {command}");
         }
@@ -212,18 +234,18 @@ fn the_man_page_and_the_completions_name_every_command() {
 
 #[test]
 fn the_program_accepts_the_commands_of_the_documentation() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/howto/repositories.md");
-    let page = fs::read_to_string(page).expect("the page");
-    let commands = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("    $ "))
-        .filter(|line| line.starts_with("cohort-backup"));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/howto");
+    let pages = ["repositories", "point-in-time", "new-replica", "move-machine", "dropped-table", "lost-key"];
     let mut count = 0;
-    for command in commands {
-        let words: Vec<&str> = command.split_whitespace().collect();
-        assert_eq!(cohort_backup_tool::cli::check(&words), Ok(()), "{command}");
-        count += 1;
+    for page in pages {
+        let text = fs::read_to_string(folder.join(page).with_extension("md")).expect(page);
+        let commands = text.lines().filter_map(|line| line.trim_start().strip_prefix("$ "));
+        for command in commands.filter(|line| line.starts_with("cohort-backup")) {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            assert_eq!(cohort_backup_tool::cli::check(&words), Ok(()), "{page}: {command}");
+            count += 1;
+        }
     }
-    assert!(count > 5, "{count}");
+    assert!(count > 20, "{count}");
     assert!(cohort_backup_tool::cli::check(&["cohort-backup", "take", "r", "--password=x"]).is_err());
 }

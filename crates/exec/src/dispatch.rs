@@ -46,7 +46,7 @@ use cohort_session::{
     Changed, Conditions, EventKind, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits,
     TransactionState, access, traits_of,
 };
-use cohort_sql::ast::{self, Statement};
+use cohort_sql::ast::{self, Statement, Target};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
@@ -429,17 +429,20 @@ impl Session {
             // Existing plans do not know the session's temporary tables.
             self.state.refresh();
         }
-        if self.state.programs.borrow_mut().take_cleared() {
+        let has_results_of_programs = self.state.programs.get_mut().has_results();
+        if has_results_of_programs && self.state.programs.get_mut().take_cleared() {
             self.diagnostics.drop_old();
         }
-        for warning in self.state.statement.planning_warnings.take() {
-            self.diagnostics.push(warning);
+        if !self.state.statement.planning_warnings.borrow().is_empty() {
+            for warning in self.state.statement.planning_warnings.take() {
+                self.diagnostics.push(warning);
+            }
         }
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
         }
-        if outcome.is_err() {
-            for place in self.state.programs.borrow_mut().take_places() {
+        if has_results_of_programs && outcome.is_err() {
+            for place in self.state.programs.get_mut().take_places() {
                 self.diagnostics.add_after_error(place);
             }
         }
@@ -447,13 +450,15 @@ impl Session {
             self.state.settings.env.last_insert_id = id;
         }
         let outcome = self.trx.statement_end(outcome);
-        self.keep_variables_of_programs();
+        if has_results_of_programs {
+            self.keep_variables_of_programs();
+        }
         outcome
     }
 
     /// Sets the variables of the session that functions and triggers of the statement have set.
     fn keep_variables_of_programs(&mut self) {
-        let variables = self.state.programs.borrow_mut().take_variables();
+        let variables = self.state.programs.get_mut().take_variables();
         if variables.is_empty() {
             return;
         }
@@ -700,6 +705,7 @@ fn lock_and_run(
     with_tables_in_use(ctx, cached, |ctx| run_locked(ctx, cached, sink))
 }
 
+#[inline]
 fn run_locked(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
@@ -728,7 +734,14 @@ fn run_locked(
 /// Runs SELECT .. INTO @a, @b.
 fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> SqlResult<Executed> {
     let mut found = Collect { rows_max: Some(2), ..Collect::default() };
-    run_query(plan, ctx, limit, &mut found)?;
+    // The values of local variables are computed like those of SET, as far as no table has a part in them.
+    let is_local = plan.into.iter().any(|target| matches!(target, Target::Local(_)));
+    if is_local && !plan.reads_tables() {
+        ctx.eval.set_abort_on_warning(ctx.session.settings.env.sql_mode.is_strict());
+    }
+    let outcome = run_query(plan, ctx, limit, &mut found);
+    ctx.eval.set_abort_on_warning(false);
+    outcome?;
     let mut rows = found.rows.into_iter();
     let first = rows.next();
     if rows.next().is_some() {

@@ -113,7 +113,16 @@ impl Session {
         let schema = self.state.current_schema.clone();
         let statement = KnownStatement::new(schema.clone(), &of.parsed.digest, is_nested);
         let _counted = Some(counted);
-        let prepared = Prepared { of, variant: None, columns_sent, plan: None, schema, statement, _counted };
+        let prepared = Prepared {
+            of,
+            variant: None,
+            columns_sent,
+            plan: None,
+            schema,
+            statement,
+            is_running: false,
+            _counted,
+        };
         Ok((prepared, columns))
     }
 
@@ -341,23 +350,19 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let (params, unfilled) = self.using(using, job)?;
-        let key = name.to_lowercase();
-        let Some(prepared) = self.prepared.by_name.get(&key) else {
+        let Some(prepared) = self.prepared.by_name.get(&name.to_lowercase()) else {
             return Err(unknown_handler(name, "EXECUTE"));
         };
-        self.prepared.check_idle(&key)?;
+        self.prepared.check_idle(&name.to_lowercase())?;
         let of = Arc::clone(&prepared.of);
         self.executed_text = Some(Arc::clone(&of.text));
         self.log_inner("Execute", &of.text, (&of.parsed.param_at, &params));
-        let prepared = self.prepared.get(&Handle::Name(key.clone()));
+        let prepared = self.prepared.get(&Handle::Name(name.to_lowercase()));
         let variant = unfilled.map(|unfilled| prepared.variant(&unfilled)).transpose()?;
-        self.prepared.begin(&key);
-        let outcome = self.with_out_parameters(using, |session| match variant {
-            None => session.run_prepared(&Handle::Name(key), &params, job.more, sink),
+        self.with_out_parameters(using, |session| match variant {
+            None => session.run_prepared(&Handle::Name(name.to_lowercase()), &params, job.more, sink),
             Some(variant) => session.run_once(variant, &params, job.more, sink),
-        });
-        self.prepared.end();
-        outcome
+        })
     }
 
     /// Runs a statement of EXECUTE. The variables of USING receive the OUT parameters of a CALL.
@@ -403,12 +408,10 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let name = self.prepared.name_once();
-        let handle = Handle::Name(name.clone());
+        // No identifier can be equal to this name. The statement may call a procedure with another one.
+        let handle = Handle::Name(format!("\0immediate {}", self.programs.depth()));
         self.prepared.insert(handle.clone(), prepared);
-        self.prepared.begin(&name);
         let outcome = self.run_prepared(&handle, params, more, sink);
-        self.prepared.end();
         self.prepared.remove(&handle);
         outcome
     }
@@ -453,7 +456,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let outer = matches!(handle, Handle::Name(_)).then(|| self.begin_nested());
+        self.prepared.get_mut(handle).is_running = true;
         let outcome = self.run_prepared_there(handle, params, more, sink);
+        self.prepared.get_mut(handle).is_running = false;
         self.state.statement.examined.begin(None);
         if let Some(outer) = outer {
             let statement = Arc::clone(&self.prepared.get(handle).statement);

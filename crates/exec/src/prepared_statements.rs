@@ -19,8 +19,6 @@ pub struct PreparedStatements {
     last_id: u32,
     /// Bytes of all statements, including parts shared with other sessions.
     pub bytes: u64,
-    /// Names of the running statements, the innermost last.
-    running: Vec<String>,
 }
 
 /// A prepared statement of a session.
@@ -35,6 +33,8 @@ pub struct Prepared {
     pub schema: Option<Arc<str>>,
     /// The statement, for statistics.
     pub statement: Arc<KnownStatement>,
+    /// It runs: a procedure that it calls can neither execute, replace nor deallocate it.
+    pub is_running: bool,
     /// Its share of max_prepared_stmt_count.
     pub _counted: Option<HeldGauge>,
 }
@@ -49,6 +49,7 @@ impl Prepared {
             plan: None,
             schema: self.schema.clone(),
             statement: Arc::clone(&self.statement),
+            is_running: false,
             _counted: None,
         })
     }
@@ -87,27 +88,12 @@ impl PreparedStatements {
         id
     }
 
-    /// Error 1444 if the statement of a name is running. Procedures that it calls must not use the name.
+    /// Returns error 1444 if the statement runs.
     pub fn check_idle(&self, name: &str) -> SqlResult<()> {
-        match self.running.iter().any(|running| running == name) {
-            true => Err(SqlError::prepared_recursion()),
-            false => Ok(()),
+        match self.by_name.get(name) {
+            Some(Prepared { is_running: true, .. }) => Err(SqlError::prepared_calls_itself()),
+            _ => Ok(()),
         }
-    }
-
-    /// Returns a name that no identifier and no running statement has.
-    pub fn name_once(&self) -> String {
-        format!("\0{}", self.running.len())
-    }
-
-    /// Marks a statement as running.
-    pub fn begin(&mut self, name: &str) {
-        self.running.push(name.to_owned());
-    }
-
-    /// Ends the mark of the innermost running statement.
-    pub fn end(&mut self) {
-        self.running.pop();
     }
 
     pub fn get(&self, handle: &Handle) -> &Prepared {

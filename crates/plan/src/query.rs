@@ -8,7 +8,7 @@ use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult};
 
 use crate::bind::{
-    Binder, Clause, ParamSource, PlanContext, Scope, item_position, param_position, same_name, unknown_column,
+    Binder, Clause, PlanContext, Scope, item_position, param_position, same_name, unknown_column,
 };
 use crate::block::{Body, Limit, Operand, Order, OrderBy, Query, SetOperation};
 use crate::common_tables::CommonTables;
@@ -73,11 +73,6 @@ fn bind_within(
     }
     if !bound.into.is_empty() {
         bound.keep_digits();
-        // In a body, CREATE has warned.
-        if query.is_late_into && !matches!(ctx.source, ParamSource::Variables(_)) {
-            let said = SqlError::into_before_from_deprecated();
-            ctx.names.warn(said.code, said.message);
-        }
     }
     Ok(bound)
 }

@@ -145,7 +145,9 @@ impl Diagnostics {
     /// Begins a statement that reads a table or changes something.
     pub fn clear(&mut self) {
         self.row = 1;
-        self.after_error.clear();
+        if !self.after_error.is_empty() {
+            self.after_error.clear();
+        }
         if self.accumulates {
             return self.keep();
         }
@@ -160,7 +162,9 @@ impl Diagnostics {
     /// Begins any other statement. The conditions stay until it raises its own.
     pub fn begin(&mut self) {
         self.row = 1;
-        self.after_error.clear();
+        if !self.after_error.is_empty() {
+            self.after_error.clear();
+        }
         if self.accumulates {
             return self.keep();
         }

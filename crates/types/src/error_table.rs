@@ -773,7 +773,7 @@ macro_rules! error_table {
         UnknownTargetBinlog = 1373, "HY000" { unknown_binlog() = "Target log not found in binlog index"; };
         LogInUse = 1378, "HY000" {
             log_in_use(reader: impl Display) =
-                "A log is in use, will not be reset: {reader} reads it; STOP SLAVE there first";
+                "A log is in use, will not be reset: {reader} reads it; STOP SLAVE on a replica, wait for a backup";
         };
         NoBinaryLogging = 1381, "HY000" { no_binary_logging() = "You are not using binary logging"; };
         PsManyParam = 1390, "HY000" {
@@ -897,7 +897,7 @@ macro_rules! error_table {
                  invoked this stored function/trigger";
         };
         PsNoRecursion = 1444, "HY000" {
-            prepared_recursion() =
+            prepared_calls_itself() =
                 "The prepared statement contains a stored routine call that refers to that same statement. It's not \
                  allowed to execute a prepared statement in such a recursive manner";
         };
@@ -1107,6 +1107,9 @@ macro_rules! error_table {
         DataOutOfRange = 1690, "22003" {
             /// "BIGINT value is out of range in '(1 + 2)'".
             result_out_of_range(kind: &str, expression: impl Display) = "{kind} value is out of range in '{expression}'";
+        };
+        WrongSpvarTypeInLimit = 1691, "HY000" {
+            no_integer_in_limit() = "A variable of a non-integer based type in LIMIT clause";
         };
         InsideTransactionPreventsSwitchSqlLogBin = 1694, "HY000";
         AccessDeniedNoPassword = 1698, "28000" {

@@ -14,8 +14,8 @@ pub struct Query {
     /// INTO @a, @b; empty if absent. INTO OUTFILE is rejected. Local variables occur in bodies of programs
     /// only.
     pub into: Vec<Target>,
-    /// True if INTO is after FROM, a position that MariaDB deprecates.
-    pub is_late_into: bool,
+    /// INTO follows the tables, which is deprecated.
+    pub into_is_late: bool,
 }
 
 impl Query {
@@ -28,7 +28,7 @@ impl Query {
             limit: None,
             locking: None,
             into: Vec::new(),
-            is_late_into: false,
+            into_is_late: false,
         }
     }
 }

@@ -113,10 +113,9 @@ impl Parser<'_> {
     pub(super) fn finish_query(&mut self, with: Option<With>, body: QueryBody) -> SqlResult<Query> {
         let outer_into = std::mem::take(&mut self.into);
         let Tail { order_by, limit, locking, into } = self.tail()?;
-        // INTO in the select list of a set operation's last part is late, too.
-        let is_late_into = !into.is_empty() || matches!(body, QueryBody::SetOperation { .. });
+        let is_set = matches!(body, QueryBody::SetOperation { .. });
+        let into_is_late = !into.is_empty() || (is_set && !outer_into.is_empty());
         let into = if into.is_empty() { outer_into } else { into };
-        let is_late_into = is_late_into && !into.is_empty();
         match body {
             // `(SELECT ..)` without further clauses.
             QueryBody::Nested(query)
@@ -146,7 +145,7 @@ impl Parser<'_> {
                     limit,
                     locking: None,
                     into,
-                    is_late_into,
+                    into_is_late,
                 })
             }
             QueryBody::SetOperation { first, mut rest } if locking.is_some() => {
@@ -160,9 +159,9 @@ impl Parser<'_> {
                     last.body = QueryBody::Nested(Box::new(Query { locking, ..Query::of(body) }));
                 }
                 let body = QueryBody::SetOperation { first, rest };
-                Ok(Query { with, body, order_by, limit, locking: None, into, is_late_into })
+                Ok(Query { with, body, order_by, limit, locking: None, into, into_is_late })
             }
-            body => Ok(Query { with, body, order_by, limit, locking, into, is_late_into }),
+            body => Ok(Query { with, body, order_by, limit, locking, into, into_is_late }),
         }
     }
 
