@@ -148,7 +148,6 @@ START TRANSACTION READ ONLY;
 SELECT w_never();
 SELECT f3();
 CALL p_never();
-SELECT f_temporary();
 INSERT INTO own VALUES (f3());
 INSERT INTO own VALUES (w_never());
 COMMIT;
