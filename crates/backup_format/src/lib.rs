@@ -33,7 +33,7 @@ pub use frame::{
     is_archive_file_name,
 };
 pub use manifest::{
-    BinlogPosition, Crc, FORMAT, FileEntry, MANIFEST, Manifest, ManifestError, Parent, RangeEntry,
+    BinlogPosition, Crc, FORMAT, FileEntry, MANIFEST, Manifest, ManifestError, Parent, RESTORED, RangeEntry,
     SourcePosition, UNFINISHED, is_safe_path,
 };
 pub use sum::{FileSum, Overlap};

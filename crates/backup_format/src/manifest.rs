@@ -19,6 +19,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Name of the manifest in a backup.
 pub const MANIFEST: &str = "cohort-backup.json";
+/// Name of the manifest in a data directory that was a backup.
+pub const RESTORED: &str = "cohort-backup.restored.json";
 /// Name of the file that marks a backup as unfinished.
 pub const UNFINISHED: &str = "cohort-backup.unfinished";
 /// Number of the format that this version writes, and the newest that it reads.

@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cohort_base::whole_chars;
 use cohort_protocol::{
     CLIENT_ED25519, Capabilities, Ed25519Key, InputBuffer, LoginRequest, NATIVE_PASSWORD, NativePassword,
     Nonce, Packet, PacketWriter, Reply, Scramble, ServerError, ServerGreeting, certificate_proof, text_row,
@@ -333,9 +334,9 @@ impl Client {
     }
 
     fn refusal(&self, sql: &str, message: &str) -> Failure {
-        let end = sql.floor_char_boundary(SHOWN_MAX);
-        let more = if end < sql.len() { " .." } else { "" };
-        self.failure(format!("{}{more}: {message}", &sql[..end]))
+        let shown = whole_chars(sql, SHOWN_MAX);
+        let more = if shown.len() < sql.len() { " .." } else { "" };
+        self.failure(format!("{shown}{more}: {message}"))
     }
 }
 

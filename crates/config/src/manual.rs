@@ -30,6 +30,7 @@ const FIRST: &[(&str, &str)] = &[
 /// of its name.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Audit log", &["server_audit"]),
+    ("Backups", &["archive_", "backup"]),
     ("Accounts, passwords and TLS", &["ssl", "tls", "password", "secure", "authentication", "local_infile"]),
     (
         "Replication",

@@ -68,6 +68,7 @@ mod login;
 pub mod machine;
 pub mod metrics;
 mod ownership;
+pub mod pid_file;
 mod pool;
 pub mod pool_dump;
 mod ready;

@@ -23,7 +23,7 @@ use cohort_server::storage::{self, StorageOptions, StorageStatus};
 use cohort_server::systemd::Notifier;
 use cohort_server::{
     CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, Tls, WorkerLimits, Workers,
-    flush_watch, init_file, machine, system_tables,
+    flush_watch, init_file, machine, pid_file, system_tables,
 };
 use cohort_vfs::{SharedClock, World};
 
@@ -150,9 +150,11 @@ fn run(options: &Options) -> Result<(), Failed> {
         let stop = archive_stop(options).map_err(|e| refuse(&e))?;
         // The restored server archives when it serves.
         globals.put(VarId::ArchiveTo, &VarValue::text(""));
-        let datadir = inspected.take().map_err(|e| refuse(&e))?;
+        let datadir = inspected.take_as_it_is().map_err(|e| refuse(&e))?;
         let done = storage::apply_archive(datadir.path(), dir, &world, &globals, stop, &stderr);
-        print(&done.map_err(|e| refuse(&e))?);
+        let report = done.map_err(|e| refuse(&e))?;
+        datadir.end_backup().map_err(|e| refuse(&e))?;
+        print(&report);
         return Ok(());
     }
     let sockets = Sockets {
@@ -401,7 +403,8 @@ fn serve(
     backend.on_flush_ssl(sockets.tls);
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
-    let has_pid_file = match write_pid_file(globals) {
+    let pid_file = PathBuf::from(text(globals, VarId::PidFile));
+    let has_pid_file = match pid_file::write(&pid_file, datadir.path()) {
         Ok(()) => true,
         // On a full disk the server must start, for reading and for the purge that frees space.
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
@@ -409,7 +412,7 @@ fn serve(
             false
         }
         Err(error) => {
-            let file = text(globals, VarId::PidFile);
+            let file = pid_file.display();
             return Err(refuse(&format!(
                 "Can't write the pid file '{file}': {error}. Give another one with --pid-file"
             )));
@@ -476,8 +479,7 @@ fn serve(
     drop(backend);
     let closed = commit.close();
     if has_pid_file {
-        // The file may have been removed by hand.
-        let _ = std::fs::remove_file(text(globals, VarId::PidFile));
+        pid_file::remove(&pid_file);
     }
     match closed {
         Ok(()) => {
@@ -676,8 +678,4 @@ fn flush_logs(log: &ErrorLog, running: &Running) {
     if let Err(error) = running.commit.rotate_binlog() {
         log.error(format_args!("Can't begin a new binary log file: {error}"));
     }
-}
-
-fn write_pid_file(globals: &Globals) -> std::io::Result<()> {
-    std::fs::write(text(globals, VarId::PidFile), format!("{}\n", std::process::id()))
 }

@@ -19,7 +19,7 @@ use std::fmt;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use cohort_backup_format::{Frame, LogRange, MANIFEST, Manifest, is_archive_file_name};
+use cohort_backup_format::{Frame, LogRange, MANIFEST, Manifest, RESTORED, is_archive_file_name};
 use cohort_base::{Gtid, Lsn};
 use cohort_log::{Extension, LogError, Record, Timeline};
 use cohort_vfs::{OpenMode, SharedFile, SharedFs, World};
@@ -186,7 +186,9 @@ impl Applied {
 /// Refuses a time before the end of the backup.
 fn check_stop(fs: &SharedFs, datadir: &Path, stop: ApplyStop) -> Result<(), ApplyError> {
     let ApplyStop::Time(stop_us) = stop else { return Ok(()) };
-    let path = datadir.join(MANIFEST);
+    // The server that applies the archive has renamed it.
+    let path = Some(datadir.join(RESTORED)).filter(|path| fs.exists(path));
+    let path = path.unwrap_or_else(|| datadir.join(MANIFEST));
     let text = match fs.open(&path, OpenMode::Read) {
         Ok(file) => read_text(file).map_err(|e| ApplyError::Io(path.clone(), e))?,
         // A simulation's backup may have been moved without it.

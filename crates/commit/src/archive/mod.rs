@@ -38,8 +38,7 @@
 //! elsewhere.
 //!
 //! # What is missing
-//! Separate logs (refused at the start). RESET MASTER begins the binary log again, which a restore does not
-//! repeat.
+//! Separate logs and RocksDB (refused at the start). RESET MASTER (refused: the log does not have it).
 
 mod apply;
 pub(crate) mod names;
