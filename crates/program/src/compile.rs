@@ -68,7 +68,6 @@ pub fn compile(
     };
     for (n, parameter) in parameters.iter().enumerate() {
         if kind.runs_inside() && parameter.mode != ParameterMode::In {
-            // Only the grammar of sql_mode=ORACLE has functions with OUT parameters.
             return Err(SqlError::not_supported("OUT and INOUT parameters of a function"));
         }
         compiler.declare(n as u32, &parameter.name, SlotType::Declared(parameter.of.clone()), None);
