@@ -308,3 +308,27 @@ fn read_only_refuses_functions_that_could_write() {
         assert!(!client.run(sql).starts_with("ERROR"), "{sql}");
     }
 }
+
+#[test]
+fn a_function_does_not_handle_a_lock_wait_timeout() {
+    let (server, mut a) = server();
+    for definition in [
+        "CREATE TABLE locked (pk INT PRIMARY KEY, n INT)",
+        "CREATE TABLE written (n INT)",
+        "INSERT INTO locked VALUES (1, 0)",
+        "CREATE FUNCTION waits() RETURNS INT MODIFIES SQL DATA BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @h = 1; \
+         INSERT INTO written VALUES (1); UPDATE locked SET n = 1 WHERE pk = 1; RETURN 5; END",
+        "CREATE PROCEDURE handles() BEGIN DECLARE CONTINUE HANDLER FOR 1205 SET @h = 2; \
+         INSERT INTO written VALUES (2); UPDATE locked SET n = 1 WHERE pk = 1; END",
+        "BEGIN",
+        "UPDATE locked SET n = 9 WHERE pk = 1",
+    ] {
+        a.ok(definition);
+    }
+    let mut b = server.connect();
+    b.ok("SET innodb_lock_wait_timeout = 1, @h = 0");
+    assert!(b.run("SELECT waits()").contains("1205"));
+    assert_eq!(b.run("SELECT @h, COUNT(*) FROM written"), "@h | COUNT(*)\n0 | 0\n");
+    b.ok("CALL handles()");
+    assert_eq!(b.run("SELECT @h, COUNT(*) FROM written"), "@h | COUNT(*)\n2 | 1\n");
+}

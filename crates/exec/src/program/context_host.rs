@@ -531,8 +531,10 @@ impl Host for ContextHost<'_> {
         self.session.check_interrupt()
     }
 
+    /// A function or a trigger that times out at a lock fails with its whole statement, as in MariaDB.
     fn may_handle(&self, error: &SqlError) -> bool {
-        !is_final(error) && self.trx.check_inner().is_ok() && self.session.kill.killed().is_none()
+        let is_final = is_final(error) || error.code == cohort_types::ErrorCode::LockWaitTimeout;
+        !is_final && self.trx.check_inner().is_ok() && self.session.kill.killed().is_none()
     }
 
     fn run(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
