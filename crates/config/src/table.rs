@@ -187,6 +187,8 @@ with_inert_settings! { settings! {
         .doc("Memory for the statistics of statements by digest (information_schema.COHORT_STATEMENTS). When it is full, the statements that are used least become one row. 0: statements are counted by kind only.").unit("bytes");
     StatementSamples = Setting::global("statement_samples", flag(true)).acts(Statement)
         .doc("Keep an example of each statement for information_schema.COHORT_STATEMENTS, with secrets masked.");
+    Userstat = Setting::global("userstat", flag(false)).acts(Statement)
+        .doc("Count statements by account and connection, and the rows that they read and change by table and index: USER_STATISTICS, CLIENT_STATISTICS, TABLE_STATISTICS, INDEX_STATISTICS in information_schema, table_io_waits_summary_by_table and the sums of statements by account in performance_schema.");
     LogLayout = Setting::global("log_layout", word(0, &["shared", "separate"])).read_only()
         .doc("shared: one log for the binary log and all engines, one flush for a group of commits. separate: a log for each engine, and the binary log decides: two flushes, on two devices if wanted. Fixed when the data directory is made; cohortd --convert-log-layout changes it.");
     BinlogGroupCommitSyncEngine = Setting::global("binlog_group_commit_sync_engine", flag(true)).acts(Global).admin(Privilege::BinlogAdmin)

@@ -521,7 +521,9 @@ impl Session for SqlSession {
     fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError> {
         self.session.change_user(exec_info(&info))?;
         let identity = identity(&info);
-        self.session.database().processes.count_login(&identity);
+        let processes = &self.session.database().processes;
+        processes.settle_sums(&self.process);
+        processes.count_login(&identity);
         self.process.set_identity(identity);
         self.process.set_attributes(&info.attributes);
         self.is_interactive = info.interactive;
