@@ -429,17 +429,20 @@ impl Session {
             // Existing plans do not know the session's temporary tables.
             self.state.refresh();
         }
-        if self.state.programs.borrow_mut().take_cleared() {
+        let has_results_of_programs = self.state.programs.get_mut().has_results();
+        if has_results_of_programs && self.state.programs.get_mut().take_cleared() {
             self.diagnostics.drop_old();
         }
-        for warning in self.state.statement.planning_warnings.take() {
-            self.diagnostics.push(warning);
+        if !self.state.statement.planning_warnings.borrow().is_empty() {
+            for warning in self.state.statement.planning_warnings.take() {
+                self.diagnostics.push(warning);
+            }
         }
         if warnings.total() > 0 {
             self.diagnostics.add_all(&warnings);
         }
-        if outcome.is_err() {
-            for place in self.state.programs.borrow_mut().take_places() {
+        if has_results_of_programs && outcome.is_err() {
+            for place in self.state.programs.get_mut().take_places() {
                 self.diagnostics.add_after_error(place);
             }
         }
@@ -447,13 +450,15 @@ impl Session {
             self.state.settings.env.last_insert_id = id;
         }
         let outcome = self.trx.statement_end(outcome);
-        self.keep_variables_of_programs();
+        if has_results_of_programs {
+            self.keep_variables_of_programs();
+        }
         outcome
     }
 
     /// Sets the variables of the session that functions and triggers of the statement have set.
     fn keep_variables_of_programs(&mut self) {
-        let variables = self.state.programs.borrow_mut().take_variables();
+        let variables = self.state.programs.get_mut().take_variables();
         if variables.is_empty() {
             return;
         }
@@ -700,6 +705,7 @@ fn lock_and_run(
     with_tables_in_use(ctx, cached, |ctx| run_locked(ctx, cached, sink))
 }
 
+#[inline]
 fn run_locked(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,

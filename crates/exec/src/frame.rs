@@ -28,7 +28,7 @@ use cohort_config::{Counter, VarId};
 use cohort_observe::{Measure, Measured, StatementKey, StatementRef};
 use cohort_session::{Database, EventKind, Process};
 use cohort_sql::{ParseMode, StatementDigest};
-use cohort_trx::{Counted, PLAN_COUNTS};
+use cohort_trx::{Counted, PlanCounts};
 
 use crate::work::{SlowEntry, Work};
 
@@ -66,17 +66,19 @@ impl KnownStatement {
         size_of::<KnownStatement>() + self.text.len()
     }
 
+    /// Returns its row, which may have been evicted.
+    #[inline]
+    fn known_row(&self) -> Option<StatementRef> {
+        StatementRef::unpacked(self.row.load(Ordering::Relaxed))
+    }
+
+    /// Looks its row up.
     fn row(&self, db: &Database, kind: EventKind, now_us: u64) -> StatementRef {
-        match StatementRef::unpacked(self.row.load(Ordering::Relaxed)) {
-            Some(row) if db.statements.is_current(row) => row,
-            _ => {
-                let row = db.statements.intern(&self.key, &self.text, kind.index(), now_us);
-                self.row.store(row.packed(), Ordering::Relaxed);
-                self.slowest_ns.store(0, Ordering::Relaxed);
-                self.sampled_us.store(0, Ordering::Relaxed);
-                row
-            }
-        }
+        let row = db.statements.intern(&self.key, &self.text, kind.index(), now_us);
+        self.row.store(row.packed(), Ordering::Relaxed);
+        self.slowest_ns.store(0, Ordering::Relaxed);
+        self.sampled_us.store(0, Ordering::Relaxed);
+        row
     }
 
     /// Returns whether a statement that took this long is worth a sample.
@@ -95,7 +97,6 @@ pub(crate) struct Frame {
     pub began_us: u64,
     pub began_ns: u64,
     rows_read: u64,
-    plan_counts: [u64; PLAN_COUNTS.len()],
     lock_wait_ns: u64,
     pub hold: CommitSeq,
     pub kind: Option<EventKind>,
@@ -105,6 +106,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Begins a frame at the last reading of the wall clock.
+    #[inline]
     pub fn begin(db: &Database, process: &Process, now_us: u64, hold: CommitSeq) -> Frame {
         let counts = process.counts();
         Frame {
@@ -112,7 +114,6 @@ impl Frame {
             began_us: now_us,
             began_ns: db.clock.monotonic_ns(),
             rows_read: counts.reads(),
-            plan_counts: counts.plan_counts(),
             lock_wait_ns: process.kill_flag().waited_ns(),
             hold,
             kind: None,
@@ -125,8 +126,16 @@ impl Frame {
         self.kind.unwrap_or(EventKind::UNPARSED)
     }
 
-    /// Returns the numbers of the statement, without its latency.
-    pub fn measured(&self, process: &Process, work: &Work, warnings: u64) -> Measured {
+    /// Returns the numbers of the statement, without its latency. `plans` are the counters of plans at its
+    /// begin.
+    #[inline]
+    pub fn measured(
+        &self,
+        process: &Process,
+        work: &Work,
+        warnings: u64,
+        plans: &mut PlanCounts,
+    ) -> Measured {
         let mut measured = Measured::default();
         measured.add(Measure::Calls, 1);
         measured.add(Measure::Errors, u64::from(work.error != 0));
@@ -138,13 +147,8 @@ impl Frame {
         measured.add(Measure::RowsExamined, rows_read);
         measured.add(Measure::RowsAffected, work.rows_affected);
         measured.add(Measure::PlanCacheHits, u64::from(self.is_from_cache));
-        let now = process.counts().plan_counts();
-        for ((counter, now), before) in PLAN_COUNTS.into_iter().zip(now).zip(self.plan_counts) {
-            // FLUSH STATUS may have reset the counter.
-            let n = now.saturating_sub(before);
-            if n > 0 {
-                measured.add(measure_of(counter), n);
-            }
+        if let Some(before) = plans.update(process.counts()) {
+            plans.since(&before).for_each(|(counter, n)| measured.add(measure_of(counter), n));
         }
         measured
     }
@@ -157,24 +161,32 @@ impl Frame {
         statement: Arc<KnownStatement>,
         kind: EventKind,
         work: &Work,
+        plans: &mut PlanCounts,
     ) {
         let took_ns = db.clock.monotonic_ns().saturating_sub(self.began_ns);
         (self.statement, self.kind) = (Some(statement), Some(kind));
-        let mut measured = self.measured(process, work, 0);
+        let mut measured = self.measured(process, work, 0, plans);
         measured.add(Measure::Latency, took_ns);
         self.count(db, &measured, self.began_us + took_ns / 1000, None);
     }
 
     /// Counts the statement. `sample` is its text, if it is to be kept.
+    #[inline]
     pub fn count(&self, db: &Database, measured: &Measured, now_us: u64, sample: Option<&str>) {
         let kind = self.kind();
-        let latency_ns = measured.get(Measure::Latency);
+        let known = self.statement.as_ref().and_then(|statement| statement.known_row());
         let row = || match &self.statement {
             Some(statement) => statement.row(db, kind, now_us),
             None => db.statements.without_digest(kind.index()),
         };
-        let row = db.statements.count(thread_number(), kind.index(), measured, now_us, row);
-        let Some(sample) = sample else { return };
+        let row = db.statements.count(thread_number(), kind.index(), measured, now_us, known, row);
+        if let Some(sample) = sample {
+            self.keep_sample(db, row, measured.get(Measure::Latency), now_us, sample);
+        }
+    }
+
+    #[cold]
+    fn keep_sample(&self, db: &Database, row: StatementRef, latency_ns: u64, now_us: u64, sample: &str) {
         db.statements.keep_sample(row, sample, latency_ns, now_us);
         if let Some(statement) = &self.statement {
             statement.slowest_ns.store(latency_ns, Ordering::Relaxed);

@@ -40,6 +40,7 @@ pub(crate) fn check_needs(ctx: &StatementContext<'_>, cached: &CachedPlan) -> Sq
 }
 
 /// Locks everything that a plan names, and checks that the plan may use it.
+#[inline]
 pub(crate) fn lock_and_check(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if lock_names(ctx, |ctx| lock_plan(ctx, cached))? == Freshness::Stale {
         return Ok(Freshness::Stale);
@@ -57,24 +58,27 @@ pub(crate) fn lock_and_check(ctx: &mut StatementContext<'_>, cached: &CachedPlan
 }
 
 /// Runs a plan. Programs that it runs may not change its tables.
+#[inline]
 pub(crate) fn with_tables_in_use<T>(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
     run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
 ) -> SqlResult<T> {
-    if !cached.runs_programs() {
-        return run(ctx);
-    }
-    let tables = cached.tables().into_iter().map(|(table, _)| table.id);
-    let mark = ctx.session.programs.borrow_mut().use_tables(tables);
+    let mark = cached.runs_programs().then(|| {
+        let tables = cached.tables().into_iter().map(|(table, _)| table.id);
+        ctx.session.programs.borrow_mut().use_tables(tables)
+    });
     let outcome = run(ctx);
-    ctx.session.programs.borrow_mut().release_tables(mark);
+    if let Some(mark) = mark {
+        ctx.session.programs.borrow_mut().release_tables(mark);
+    }
     outcome
 }
 
 /// Locks everything that a plan names. The written table is locked before the tables that are only read.
 /// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on that
 /// table queues after a DDL statement that waits for the read lock.
+#[inline]
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if lock_views(&cached.views, ctx)? == Freshness::Stale
         || lock_routines(&cached.routines, ctx)? == Freshness::Stale

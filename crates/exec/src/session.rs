@@ -13,7 +13,7 @@ use cohort_session::{
     Origin, Process, SessionState, check_client_charset,
 };
 use cohort_table::TemporaryTables;
-use cohort_trx::SessionTrx;
+use cohort_trx::{PlanCounts, SessionTrx};
 use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult, Value};
 use hashbrown::HashMap;
 
@@ -40,6 +40,8 @@ pub struct Session {
     pub(crate) literals: Vec<Value>,
     /// Measurements of the running statement.
     pub(crate) frame: Frame,
+    /// Counters of plans at its begin.
+    pub(crate) plan_counts: PlanCounts,
     /// Statements whose replies are held.
     pub(crate) pending: Vec<Pending>,
     /// Entries of the slow log, with their durations, that are not written yet.
@@ -113,6 +115,7 @@ impl Session {
             programs: RunningPrograms::default(),
             literals: Vec::new(),
             frame: Frame::default(),
+            plan_counts: PlanCounts::default(),
             pending: Vec::new(),
             slow_entries: Vec::new(),
             remembered: RememberedTexts::default(),

@@ -103,10 +103,14 @@ impl Session {
     }
 
     /// Writes the entries of the slow log for statements whose replies were held.
+    #[inline]
     pub fn write_held_entries(&mut self) {
-        if self.slow_entries.is_empty() {
-            return;
+        if !self.slow_entries.is_empty() {
+            self.write_entries();
         }
+    }
+
+    fn write_entries(&mut self) {
         for (entry, took_us) in std::mem::take(&mut self.slow_entries) {
             self.write_slow(entry, took_us);
         }

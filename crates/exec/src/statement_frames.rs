@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
-use cohort_observe::Measure;
+use cohort_observe::{Measure, Measured};
 use cohort_session::{EventKind, shown};
 use cohort_sql::StatementDigest;
+use cohort_trx::PlanCounts;
 
 use crate::frame::{Ended, Frame, KnownStatement, Pending};
 use crate::session::Session;
@@ -14,10 +16,19 @@ use crate::work::{SlowEntry, Work};
 /// Number of statements of a session that may be pending. Only multi-statements can have more than one.
 const PENDING_MAX: usize = 64;
 
+/// The frame and the results of a statement while one of its program runs.
+pub(crate) struct OuterFrame {
+    frame: Frame,
+    work: Work,
+    plan_counts: PlanCounts,
+}
+
 impl Session {
     /// Begins the frame of a statement at the last clock reading.
+    #[inline]
     pub(crate) fn begin_frame(&mut self) {
         self.work = Work::default();
+        self.plan_counts.update(self.process.counts());
         self.frame = Frame::begin(&self.state.db, &self.process, self.clock_us, self.trx.hold_until());
     }
 
@@ -78,7 +89,7 @@ impl Session {
             0 => u64::from(self.diagnostics.count_for_client()),
             _ => 0,
         };
-        let mut measured = self.frame.measured(&self.process, &self.work, warnings);
+        let mut measured = self.frame.measured(&self.process, &self.work, warnings, &mut self.plan_counts);
         measured.add(Measure::NoIndexUsed, u64::from(self.state.statement.reads_whole_table.get()));
         let wants_sample = match &self.frame.statement {
             Some(statement) => statement.wants_sample(took_ns, self.clock_us),
@@ -95,19 +106,24 @@ impl Session {
             rows_read: measured.get(Measure::RowsExamined),
         };
         if is_held {
-            let is_own = hold != self.frame.hold;
-            let frame = std::mem::take(&mut self.frame);
-            if self.pending.len() == PENDING_MAX {
-                self.settle();
-            }
-            let (is_slow, slow) = (false, None);
-            self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow });
+            self.hold_frame(measured, ended_ns, hold, sample);
         } else {
             measured.add(Measure::Latency, took_ns);
             self.frame.count(db, &measured, self.clock_us, sample.as_deref());
             self.frame.count_for(db, &self.process, &measured, self.clock_us);
         }
         ended
+    }
+
+    /// Keeps the frame of a statement whose reply is held until `hold` is acknowledged.
+    fn hold_frame(&mut self, measured: Measured, ended_ns: u64, hold: CommitSeq, sample: Option<String>) {
+        if self.pending.len() == PENDING_MAX {
+            self.settle();
+        }
+        let is_own = hold != self.frame.hold;
+        let frame = std::mem::take(&mut self.frame);
+        let (is_slow, slow) = (false, None);
+        self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow });
     }
 
     /// Leaves the decision about the slow log to the moment when the reply of the last statement may leave.
@@ -128,10 +144,12 @@ impl Session {
 
     /// Counts the statements whose replies were held. Called before the replies leave, by any thread. Returns
     /// true if there are entries for the slow log: a thread that may wait for files must write them.
+    #[inline]
     pub fn settle(&mut self) -> bool {
-        if self.pending.is_empty() {
-            return false;
-        }
+        !self.pending.is_empty() && self.settle_all()
+    }
+
+    fn settle_all(&mut self) -> bool {
         let long_ns = self.state.settings.vars.double(VarId::LongQueryTime) * 1e9;
         let db = &self.state.db;
         let now_ns = db.clock.monotonic_ns();
@@ -154,23 +172,31 @@ impl Session {
 
     /// Begins the frame of a statement that runs inside the running one. Returns the frame and the results of
     /// the running one, for [`Session::end_nested`].
-    pub(crate) fn begin_nested(&mut self) -> (Frame, Work) {
+    pub(crate) fn begin_nested(&mut self) -> OuterFrame {
         let inner = Frame::begin(&self.state.db, &self.process, self.clock_us, self.trx.hold_until());
-        (std::mem::replace(&mut self.frame, inner), std::mem::take(&mut self.work))
+        let plan_counts = self.plan_counts;
+        self.plan_counts.update(self.process.counts());
+        OuterFrame {
+            frame: std::mem::replace(&mut self.frame, inner),
+            work: std::mem::take(&mut self.work),
+            plan_counts,
+        }
     }
 
     /// Ends the frame of an inner statement. Rows that it has sent count for the outer one, too.
     pub(crate) fn end_nested(
         &mut self,
-        (frame, work): (Frame, Work),
+        outer: OuterFrame,
         statement: Arc<KnownStatement>,
         error: Option<u16>,
     ) {
+        let OuterFrame { frame, work, mut plan_counts } = outer;
+        std::mem::swap(&mut self.plan_counts, &mut plan_counts);
         let inner = std::mem::replace(&mut self.frame, frame);
         let kind = inner.kind();
         let inner_work = std::mem::replace(&mut self.work, work);
         let counted = Work { error: error.unwrap_or(0), ..inner_work };
-        inner.end_inside(&self.state.db, &self.process, statement, kind, &counted);
+        inner.end_inside(&self.state.db, &self.process, statement, kind, &counted, &mut plan_counts);
         self.work.rows_sent += inner_work.rows_sent;
         self.work.generated_id = self.work.generated_id.or(inner_work.generated_id);
     }

@@ -441,4 +441,26 @@ fn status_variables_of_tools_exist() {
     assert!(counted(&mut b, "SESSION", "Rows_read") < counted(&mut b, "GLOBAL", "Rows_read"));
     let memory = rows(&mut a, "SHOW ENGINE PERFORMANCE_SCHEMA STATUS");
     assert!(memory.contains("performance_schema | performance_schema.memory | "), "{memory}");
+
+#[test]
+fn waits_for_row_and_metadata_locks_are_counted() {
+    let mut server = server();
+    let [mut a, mut b] = [server.connect(), server.connect()];
+    a.ok("CREATE TABLE t (pk INT PRIMARY KEY, a INT)");
+    a.ok("INSERT INTO t VALUES (1, 10)");
+    b.ok("SET innodb_lock_wait_timeout = 1, lock_wait_timeout = 1");
+    a.ok("BEGIN");
+    a.ok("UPDATE t SET a = 11 WHERE pk = 1");
+    for waits in ["UPDATE t SET a = 12 WHERE pk = 1", "ALTER TABLE t ADD b INT"] {
+        b.ok(RESET);
+        let answer = b.run(waits);
+        assert!(answer.contains("1205"), "{waits}: {answer}");
+        let verb = waits.split(' ').next().expect("a verb");
+        let counted = format!(
+            "SELECT CALLS, ERRORS, LOCK_WAIT_US >= 900000 FROM \
+             information_schema.COHORT_STATEMENTS WHERE DIGEST_TEXT LIKE '{verb}%'"
+        );
+        assert!(b.run(&counted).ends_with("1 | 1 | 1\n"), "{waits}: {}", b.run(&counted));
+    }
+    a.ok("ROLLBACK");
 }

@@ -17,6 +17,7 @@ pub enum Measure {
     RowsExamined,
     RowsAffected,
     PlanCacheHits,
+    // The measures from here on are rare.
     TmpTables,
     TmpDiskTables,
     FullJoin,
@@ -32,31 +33,52 @@ pub enum Measure {
     NoGoodIndexUsed,
 }
 
-const MEASURES: usize = Measure::NoGoodIndexUsed as usize + 1;
+/// Number of measures that most statements have.
+const OFTEN: usize = Measure::PlanCacheHits as usize + 1;
+const RARE: usize = Measure::NoGoodIndexUsed as usize + 1 - OFTEN;
 
 /// All numbers of one statement, or sums of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measured([u64; MEASURES]);
+pub struct Measured {
+    often: [u64; OFTEN],
+    /// The other numbers, if one of them was added.
+    rare: Option<[u64; RARE]>,
+}
 
 impl Measured {
     /// Adds to one number.
     #[inline]
     pub fn add(&mut self, what: Measure, n: u64) {
-        let number = &mut self.0[what as usize];
+        let number = match (what as usize).checked_sub(OFTEN) {
+            None => &mut self.often[what as usize],
+            Some(_) if n == 0 => return,
+            Some(place) => &mut self.rare.get_or_insert_default()[place],
+        };
         *number = number.wrapping_add(n);
     }
 
     /// Returns one number.
     #[inline]
     pub fn get(&self, what: Measure) -> u64 {
-        self.0[what as usize]
+        match (what as usize).checked_sub(OFTEN) {
+            None => self.often[what as usize],
+            Some(place) => self.rare.map_or(0, |rare| rare[place]),
+        }
     }
 
     /// Adds all numbers of another. The fixed length lets the compiler add several at a time.
     #[inline]
     pub(crate) fn merge(&mut self, other: &Measured) {
-        for (own, theirs) in self.0.iter_mut().zip(&other.0) {
-            *own = own.wrapping_add(*theirs);
+        add_all(&mut self.often, &other.often);
+        if let Some(theirs) = &other.rare {
+            add_all(self.rare.get_or_insert_default(), theirs);
         }
+    }
+}
+
+#[inline]
+fn add_all<const N: usize>(sums: &mut [u64; N], numbers: &[u64; N]) {
+    for (sum, number) in sums.iter_mut().zip(numbers) {
+        *sum = sum.wrapping_add(*number);
     }
 }

@@ -100,10 +100,17 @@ impl Shards {
     }
 
     /// Locks the shard of a thread, or the next one that is free.
+    #[inline]
     fn lock(&self, thread: usize) -> MutexGuard<'_, Cells> {
+        let own = &self.shards[thread & (self.shards.len() - 1)].0;
+        own.try_lock().unwrap_or_else(|| self.lock_another(thread))
+    }
+
+    #[cold]
+    fn lock_another(&self, thread: usize) -> MutexGuard<'_, Cells> {
         let mask = self.shards.len() - 1;
         let free =
-            (0..self.shards.len()).find_map(|n| self.shards[thread.wrapping_add(n) & mask].0.try_lock());
+            (1..self.shards.len()).find_map(|n| self.shards[thread.wrapping_add(n) & mask].0.try_lock());
         free.unwrap_or_else(|| self.shards[thread & mask].0.lock())
     }
 

@@ -209,18 +209,39 @@ impl Statements {
         let added = self.shards.add(thread, (of.slot as usize, of.generation), measured, now_us);
         let Some(grown) = added else { return false };
         if grown > 0 {
-            let before = self.bytes.fetch_add(grown as u64, Ordering::Relaxed);
-            if before + grown as u64 > self.bytes_max {
-                self.make_room(0);
-            }
+            self.charge(grown);
         }
         true
     }
 
-    /// Counts a statement of a kind. `row` returns its row; it is called again if the row is evicted
-    /// meanwhile. Returns the row.
+    #[cold]
+    fn charge(&self, grown: usize) {
+        let before = self.bytes.fetch_add(grown as u64, Ordering::Relaxed);
+        if before + grown as u64 > self.bytes_max {
+            self.make_room(0);
+        }
+    }
+
+    /// Counts a statement of a kind in the row `known`. If that was evicted meanwhile, `row` returns its row;
+    /// it is called again if that is evicted, too. Returns the row.
     #[inline]
     pub fn count(
+        &self,
+        thread: usize,
+        kind: usize,
+        measured: &Measured,
+        now_us: u64,
+        known: Option<StatementRef>,
+        row: impl FnMut() -> StatementRef,
+    ) -> StatementRef {
+        match known {
+            Some(known) if self.record(thread, known, measured, now_us) => known,
+            _ => self.count_unknown(thread, kind, measured, now_us, row),
+        }
+    }
+
+    #[cold]
+    fn count_unknown(
         &self,
         thread: usize,
         kind: usize,

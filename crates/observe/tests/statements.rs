@@ -21,7 +21,7 @@ fn once(latency_ns: u64) -> Measured {
 fn run(statements: &Statements, digest: u128, kind: usize) {
     let text = Arc::from(format!("SELECT {digest}"));
     let intern = || statements.intern(&key(digest), &text, kind, 7);
-    statements.count(0, kind, &once(5_000), 9, intern);
+    statements.count(0, kind, &once(5_000), 9, None, intern);
 }
 
 fn calls(rows: &[StatementRow]) -> u64 {
@@ -55,7 +55,7 @@ fn shards_add_up_and_a_reset_leaves_nothing() {
     assert_eq!((statements.rows().len(), statements.bytes()), (0, 0));
     assert!(!statements.record(0, of, &once(1), 14));
     let again = || statements.intern(&key(1), &text, 2, 15);
-    let new = statements.count(0, 2, &once(1), 15, again);
+    let new = statements.count(0, 2, &once(1), 15, None, again);
     assert!(statements.is_current(new) && !statements.is_current(of));
     assert_eq!(calls(&statements.rows()), 1);
 }

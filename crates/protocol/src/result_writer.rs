@@ -194,20 +194,17 @@ impl<'a> ResultWriter<'a> {
         let (collation, length) = announced(column, self.encoding.results);
         let extended = self.encoding.capabilities.has(Capabilities::EXTENDED_METADATA);
         self.packet(|out| {
-            out.put_lenenc_bytes(b"def");
+            out.extend_from_slice(b"\x03def");
             for name in [&column.schema, &column.table, &column.org_table, &column.name, &column.org_name] {
                 put_name(name, convert, out);
             }
             if extended {
                 put_extended(column.format, out);
             }
-            out.put_u8(0x0c);
-            out.put_u16(collation.0);
-            out.put_u32(length);
-            out.put_u8(column.type_code as u8);
-            out.put_u16(column.flags.0);
-            out.put_u8(column.decimals);
-            out.put_u16(0);
+            let ([c0, c1], [l0, l1, l2, l3]) = (collation.0.to_le_bytes(), length.to_le_bytes());
+            let [f0, f1] = column.flags.0.to_le_bytes();
+            let code = column.type_code as u8;
+            out.extend_from_slice(&[12, c0, c1, l0, l1, l2, l3, code, f0, f1, column.decimals, 0, 0]);
             match default {
                 None => {}
                 Some(None) => out.put_u8(0xfb),

@@ -89,13 +89,8 @@ pub struct SessionSettings {
     pub results: Option<Collation>,
     /// Character set and collation of strings in parameters.
     pub params: ParamText,
-    /// max_allowed_packet.
-    pub packet_bytes_max: usize,
     /// tmp_memory_table_size: maximum memory for the rows of one cursor.
     pub cursor_bytes_max: usize,
-    /// wait_timeout. In a transaction idle_transaction_timeout takes precedence, then
-    /// idle_readonly_transaction_timeout or idle_write_transaction_timeout; 0 means not set.
-    pub idle_s_max: u64,
     /// net_write_timeout.
     pub write_s_max: u64,
 }
@@ -202,6 +197,13 @@ pub trait Session: Send {
 
     /// Returns the current values of the variables.
     fn settings(&self) -> SessionSettings;
+
+    /// Returns max_allowed_packet.
+    fn packet_bytes_max(&self) -> usize;
+
+    /// Returns wait_timeout. In a transaction idle_transaction_timeout takes precedence, then
+    /// idle_readonly_transaction_timeout or idle_write_transaction_timeout; 0 means not set.
+    fn idle_s_max(&self) -> u64;
 
     /// Returns the transaction and autocommit bits for packets that the connection itself writes.
     fn status(&self) -> StatusFlags;

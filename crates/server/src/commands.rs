@@ -71,7 +71,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
         bytes: InputBuffer::default(),
         is_next: input.is_empty(),
         unpack,
-        packet_bytes_max: settings.packet_bytes_max,
+        packet_bytes_max: session.packet_bytes_max(),
     };
     let hold = Arc::clone(session.hold());
     let mut drain =
@@ -131,7 +131,7 @@ fn dispatch(connection: &Arc<Connection>, inner: &mut Inner, packet: &Packet) ->
             shared.status.count(Counter::ComStmtSendLongData);
             // There is no reply. The next execution fails if data was refused.
             if let Some((_, found)) = prepared.find(statement) {
-                found.params.add_long_data(param, data, settings.packet_bytes_max, session.memory());
+                found.params.add_long_data(param, data, session.packet_bytes_max(), session.memory());
             }
         }
         Command::StmtClose(statement) => {

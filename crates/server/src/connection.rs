@@ -595,7 +595,7 @@ impl Connection {
             // The deadline of the handshake stays in force.
             (None, _) => None,
             (Some(_), false) => Some(self.shared.globals.uint(cohort_config::VarId::NetReadTimeout)),
-            (Some(session), true) => Some(session.settings().idle_s_max),
+            (Some(session), true) => Some(session.idle_s_max()),
         };
         if let Some(idle_s) = idle_s {
             self.set_deadline(idle_s);
@@ -782,7 +782,7 @@ impl Inner {
     fn packet_bytes_max(&self) -> usize {
         match &self.session {
             None => LOGIN_BYTES_MAX,
-            Some(session) => session.settings().packet_bytes_max,
+            Some(session) => session.packet_bytes_max(),
         }
     }
 

@@ -385,6 +385,8 @@ fn exec_info(info: &ConnectionInfo) -> cohort_exec::ConnectionInfo {
 struct Cached {
     version: u64,
     settings: SessionSettings,
+    packet_bytes_max: usize,
+    idle_s_max: u64,
     /// Idle limits in a transaction, in one that has only read, and in one that has written.
     idle_transaction_s_max: u64,
     idle_reader_s_max: u64,
@@ -405,14 +407,14 @@ impl Cached {
                 collation: Collation::by_name(&word(VarId::CollationConnection))
                     .unwrap_or(Collation::UTF8MB4_GENERAL_CI),
             },
-            packet_bytes_max: vars.uint(VarId::MaxAllowedPacket) as usize,
             cursor_bytes_max: vars.uint(VarId::TmpTableSize) as usize,
-            idle_s_max: vars.uint(VarId::WaitTimeout),
             write_s_max: vars.uint(VarId::NetWriteTimeout),
         };
         Cached {
             version: vars.version(),
             settings,
+            packet_bytes_max: vars.uint(VarId::MaxAllowedPacket) as usize,
+            idle_s_max: vars.uint(VarId::WaitTimeout),
             idle_transaction_s_max: vars.uint(VarId::IdleTransactionTimeout),
             idle_reader_s_max: vars.uint(VarId::IdleReadonlyTransactionTimeout),
             idle_writer_s_max: vars.uint(VarId::IdleWriteTransactionTimeout),
@@ -572,19 +574,26 @@ impl Session for SqlSession {
         self.process.set_state(state);
     }
 
+    #[inline]
     fn settings(&self) -> SessionSettings {
-        let mut settings = self.settings.settings;
-        let cached = &self.settings;
-        let is_bounded = cached.idle_transaction_s_max | cached.idle_reader_s_max | cached.idle_writer_s_max;
-        if is_bounded > 0 && self.session.is_in_transaction() {
-            let by_kind = match self.session.has_written() {
-                true => cached.idle_writer_s_max,
-                false => cached.idle_reader_s_max,
-            };
-            let own = [cached.idle_transaction_s_max, by_kind].into_iter().find(|seconds| *seconds > 0);
-            settings.idle_s_max = own.unwrap_or(settings.idle_s_max);
+        self.settings.settings
+    }
+
+    #[inline]
+    fn packet_bytes_max(&self) -> usize {
+        self.settings.packet_bytes_max
+    }
+
+    #[inline]
+    fn idle_s_max(&self) -> u64 {
+        let Cached { idle_s_max, idle_transaction_s_max, idle_reader_s_max, idle_writer_s_max, .. } =
+            self.settings;
+        let is_bounded = idle_transaction_s_max | idle_reader_s_max | idle_writer_s_max;
+        if is_bounded == 0 || !self.session.is_in_transaction() {
+            return idle_s_max;
         }
-        settings
+        let by_kind = if self.session.has_written() { idle_writer_s_max } else { idle_reader_s_max };
+        [idle_transaction_s_max, by_kind].into_iter().find(|seconds| *seconds > 0).unwrap_or(idle_s_max)
     }
 
     fn status(&self) -> StatusFlags {

@@ -144,7 +144,9 @@ impl Diagnostics {
     /// Begins a statement that reads a table or changes something.
     pub fn clear(&mut self) {
         self.row = 1;
-        self.after_error.clear();
+        if !self.after_error.is_empty() {
+            self.after_error.clear();
+        }
         if self.accumulates {
             return self.keep();
         }
@@ -159,7 +161,9 @@ impl Diagnostics {
     /// Begins any other statement. The conditions stay until it raises its own.
     pub fn begin(&mut self) {
         self.row = 1;
-        self.after_error.clear();
+        if !self.after_error.is_empty() {
+            self.after_error.clear();
+        }
         if self.accumulates {
             return self.keep();
         }

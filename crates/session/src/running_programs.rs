@@ -38,6 +38,12 @@ impl RunningPrograms {
         self.routines.pop();
     }
 
+    /// Returns whether programs have left something for the statement that has called them.
+    #[inline]
+    pub fn has_results(&self) -> bool {
+        self.has_cleared || !self.places.is_empty() || !self.variables.is_empty()
+    }
+
     /// Adds the places where an error has left a program.
     pub fn add_places(&mut self, notes: Vec<Warning>) {
         self.places.extend(notes);

@@ -90,7 +90,7 @@ pub use held_locks::{AliasLock, LockedTables, TableLock};
 pub use inner::{AfterFailure, OuterStatement};
 pub use locking::{RowLock, WaitPolicy};
 pub use once::OnceEnd;
-pub use session_counts::{Counted, PLAN_COUNTS, SessionCounts};
+pub use session_counts::{Counted, PlanCounts, SessionCounts};
 pub use session_locks::active_locks;
 pub use session_trx::AllowsOutcome;
 pub use session_trx::{BeginOptions, SessionTrx};

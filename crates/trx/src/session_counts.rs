@@ -71,6 +71,15 @@ pub const PLAN_COUNTS: [Counted; 10] = [
     Counted::SortScan,
 ];
 
+impl Counted {
+    /// Returns whether the counter is one of [`PLAN_COUNTS`].
+    #[inline]
+    fn is_of_plans(self) -> bool {
+        let is_plan = self as usize >= Counted::CreatedTmpDiskTables as usize;
+        is_plan && !matches!(self, Counted::CreatedTmpFiles | Counted::SortPriorityQueueSorts)
+    }
+}
+
 const NAMES: [&str; 25] = [
     "Handler_commit",
     "Handler_delete",
@@ -101,47 +110,76 @@ const NAMES: [&str; 25] = [
 
 /// Counters of one connection, or sums over several.
 #[derive(Debug, Default)]
-pub struct SessionCounts([AtomicU64; NAMES.len()]);
+pub struct SessionCounts {
+    counts: [AtomicU64; NAMES.len()],
+    /// Number of changes of [`PLAN_COUNTS`]. Most statements change none of them, and need not compare them.
+    plan_changes: AtomicU64,
+}
+
+/// Values of [`PLAN_COUNTS`] at some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlanCounts {
+    changes: u64,
+    values: [u64; PLAN_COUNTS.len()],
+}
+
+impl PlanCounts {
+    /// Reads the counters, if they have changed. Returns the values of before in that case.
+    #[inline]
+    pub fn update(&mut self, counts: &SessionCounts) -> Option<PlanCounts> {
+        let changes = counts.plan_changes.load(Ordering::Relaxed);
+        (changes != self.changes).then(|| {
+            let values = PLAN_COUNTS.map(|what| counts.counts[what as usize].load(Ordering::Relaxed));
+            std::mem::replace(self, PlanCounts { changes, values })
+        })
+    }
+
+    /// Returns the counters that are larger than `before`, with the differences. FLUSH STATUS may have reset
+    /// counters.
+    pub fn since(&self, before: &PlanCounts) -> impl Iterator<Item = (Counted, u64)> {
+        let differences =
+            self.values.iter().zip(before.values).map(|(now, before)| now.saturating_sub(before));
+        PLAN_COUNTS.into_iter().zip(differences).filter(|(_, n)| *n > 0)
+    }
+}
 
 impl SessionCounts {
     /// Adds one. Called only by the owning session.
     #[inline]
     pub fn count(&self, what: Counted) {
-        add_alone(&self.0[what as usize], 1);
+        self.count_many(what, 1);
     }
 
     /// Adds several. Called only by the owning session.
     #[inline]
     pub fn count_many(&self, what: Counted, times: u64) {
-        add_alone(&self.0[what as usize], times);
+        add_alone(&self.counts[what as usize], times);
+        if what.is_of_plans() {
+            add_alone(&self.plan_changes, 1);
+        }
     }
 
     /// Adds the counters of another.
     pub fn add(&self, other: &SessionCounts) {
-        for (own, theirs) in self.0.iter().zip(&other.0) {
+        for (own, theirs) in self.counts.iter().zip(&other.counts) {
             own.fetch_add(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
     /// Resets the counters for FLUSH STATUS. Called by the owning session.
     pub fn clear(&self) {
-        self.0.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        add_alone(&self.plan_changes, 1);
     }
 
     /// Returns the sum of all read counters.
     pub fn reads(&self) -> u64 {
-        let reads = &self.0[Counted::ReadFirst as usize..=Counted::ReadRndNext as usize];
+        let reads = &self.counts[Counted::ReadFirst as usize..=Counted::ReadRndNext as usize];
         reads.iter().map(|count| count.load(Ordering::Relaxed)).sum()
-    }
-
-    /// Returns the counters of [`PLAN_COUNTS`].
-    #[inline]
-    pub fn plan_counts(&self) -> [u64; PLAN_COUNTS.len()] {
-        PLAN_COUNTS.map(|what| self.0[what as usize].load(Ordering::Relaxed))
     }
 
     /// Returns names and values.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        NAMES.into_iter().zip(self.0.iter().map(|count| count.load(Ordering::Relaxed)))
+        NAMES.into_iter().zip(self.counts.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 }

@@ -26,7 +26,7 @@ use cohort_sql::ast::{
     VariableScope,
 };
 use cohort_table::definition_changed;
-use cohort_trx::{AfterFailure, SessionTrx};
+use cohort_trx::{AfterFailure, PlanCounts, SessionTrx};
 use cohort_types::{Level, SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
 
 use super::cache::Compiled;
@@ -474,6 +474,8 @@ impl Host for ContextHost<'_> {
 
     fn run(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
         let frame = Frame::begin(self.db, self.process, self.db.clock.wall_us(), CommitSeq(0));
+        let mut plans = PlanCounts::default();
+        plans.update(self.process.counts());
         let outcome = self.run_statement(of, params);
         let work = Work {
             rows_affected: u64::try_from(self.session.settings.env.row_count).unwrap_or(0),
@@ -481,7 +483,7 @@ impl Host for ContextHost<'_> {
             ..Work::default()
         };
         let kind = kind_of_counters(traits_of(&of.statement).counters);
-        frame.end_inside(self.db, self.process, known_in_body(&self.session, of), kind, &work);
+        frame.end_inside(self.db, self.process, known_in_body(&self.session, of), kind, &work, &mut plans);
         outcome
     }
 

@@ -28,6 +28,7 @@ pub enum Freshness {
 /// Locks all names of a plan by `lock`. A deadlock with a DDL statement that locks the same names in another
 /// order is resolved here: if the transaction held no names before, it releases those just taken and the
 /// statement is planned again. This is not done if the session has other locks, because it would keep them.
+#[inline]
 pub fn lock_names(
     ctx: &mut StatementContext<'_>,
     lock: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<Freshness>,

@@ -225,11 +225,17 @@ impl Session for StubSession {
         SessionSettings {
             results: Some(Collation::UTF8MB4_GENERAL_CI),
             params: ParamText { charset: Charset::Utf8mb4, collation: Collation::UTF8MB4_GENERAL_CI },
-            packet_bytes_max: self.vars.uint(VarId::MaxAllowedPacket) as usize,
             cursor_bytes_max: self.vars.uint(VarId::TmpTableSize) as usize,
-            idle_s_max: self.vars.uint(VarId::WaitTimeout),
             write_s_max: self.vars.uint(VarId::NetWriteTimeout),
         }
+    }
+
+    fn packet_bytes_max(&self) -> usize {
+        self.vars.uint(VarId::MaxAllowedPacket) as usize
+    }
+
+    fn idle_s_max(&self) -> u64 {
+        self.vars.uint(VarId::WaitTimeout)
     }
 
     fn status(&self) -> StatusFlags {
