@@ -441,6 +441,7 @@ fn status_variables_of_tools_exist() {
     assert!(counted(&mut b, "SESSION", "Rows_read") < counted(&mut b, "GLOBAL", "Rows_read"));
     let memory = rows(&mut a, "SHOW ENGINE PERFORMANCE_SCHEMA STATUS");
     assert!(memory.contains("performance_schema | performance_schema.memory | "), "{memory}");
+}
 
 #[test]
 fn waits_for_row_and_metadata_locks_are_counted() {
