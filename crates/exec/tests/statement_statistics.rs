@@ -278,7 +278,7 @@ fn userstat_counts_by_account_table_and_index() {
     for (statement, table, indexes) in [
         ("SELECT * FROM t WHERE pk = 1", "t | 1 | 0 | 0\n", "t | PRIMARY | 1\n"),
         ("SELECT * FROM t WHERE pk = 9", "t | 1 | 0 | 0\n", "t | PRIMARY | 1\n"),
-        ("SELECT pk FROM t WHERE a >= 20", "t | 3 | 0 | 0\n", "t | PRIMARY | 1\nt | a | 2\n"),
+        ("SELECT pk FROM t FORCE INDEX (a) WHERE a >= 20", "t | 3 | 0 | 0\n", "t | PRIMARY | 1\nt | a | 2\n"),
         ("SELECT * FROM t IGNORE INDEX (a)", "t | 6 | 0 | 0\n", "t | PRIMARY | 1\nt | a | 2\n"),
         ("INSERT INTO t VALUES (4, 40), (5, 50)", "t | 6 | 2 | 4\n", "t | PRIMARY | 1\nt | a | 2\n"),
         ("UPDATE t SET a = 41 WHERE pk = 4", "t | 7 | 3 | 6\n", "t | PRIMARY | 2\nt | a | 2\n"),

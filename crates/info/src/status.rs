@@ -101,6 +101,9 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     put("Opened_table_definitions", opened);
     put("Table_open_cache_misses", opened);
     put("Rows_read", counts.reads());
+    if let Some(callbacks) = &*db.callbacks.read() {
+        put("Open_files", callbacks.open_files());
+    }
     if let Some(positions) = db.commit.engine_log_positions("InnoDB") {
         put("Innodb_lsn_current", positions.appended.0);
         put("Innodb_lsn_flushed", positions.durable.0);

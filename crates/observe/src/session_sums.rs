@@ -1,9 +1,8 @@
 //! Sums of a session's statements by kind: [`SessionSums`].
 
-use parking_lot::Mutex;
-
 use crate::measured::Measured;
 use crate::shards::Totals;
+use crate::sync::Mutex;
 
 /// Sums of the statements of a session, or of several, by kind. Memory grows with the kinds that have run.
 #[derive(Debug, Default)]

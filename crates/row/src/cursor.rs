@@ -376,6 +376,7 @@ impl TableCursor {
         let first = self.batch_at - 1;
         let more = self.batch.len() - self.batch_at;
         trx.counts().count_many(self.step, more as u64);
+        self.count_read(trx, more as u64 + 1);
         self.batch_at = self.batch.len();
         Ok(Some(first..self.batch.len()))
     }

@@ -717,6 +717,10 @@ impl ServerCallbacks for Callbacks {
         })
     }
 
+    fn open_files(&self) -> u64 {
+        crate::descriptors::open_now()
+    }
+
     fn request_stop(&self) {
         if let Some(stop) = self.stop.get() {
             stop();
