@@ -12,42 +12,48 @@ use crate::failure::{Failure, Result};
 const GROUPS: &[&str] = &["client", "client-server", "client-mariadb", "cohort-backup"];
 
 /// The options.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
     /// Name or address of the server
-    #[arg(long, value_name = "HOST", conflicts_with = "from")]
+    #[arg(long, value_name = "HOST")]
     host: Option<String>,
     /// Port of the server, 3306 unless the option file says otherwise
-    #[arg(long, value_name = "PORT", conflicts_with = "from")]
+    #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// Socket file of a server on this machine
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "host", "port"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "port"])]
     socket: Option<PathBuf>,
     /// Account; this system's user unless the option file says otherwise
-    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    #[arg(long, value_name = "NAME")]
     user: Option<String>,
     /// Read host, port, socket, user, password and ssl-ca from the groups [client] and [cohort-backup]
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    #[arg(long, value_name = "FILE")]
     defaults_file: Option<PathBuf>,
     /// Ask for the password. Otherwise it is that of the option file or of the variable MYSQL_PWD
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long)]
     password: bool,
     /// Require TLS. Without this option it is used if the server offers it
-    #[arg(long, conflicts_with_all = ["from", "skip_ssl"])]
+    #[arg(long, conflicts_with = "skip_ssl")]
     ssl: bool,
     /// Do not use TLS
-    #[arg(long, conflicts_with_all = ["from", "ssl_ca", "ssl_verify_server_cert"])]
+    #[arg(long, conflicts_with_all = ["ssl_ca", "ssl_verify_server_cert"])]
     skip_ssl: bool,
     /// Certificates of authorities: one of them must have issued the server's certificate for HOST
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    #[arg(long, value_name = "FILE")]
     ssl_ca: Option<PathBuf>,
     /// The server must prove by the password that its certificate is its own, unless --ssl-ca is given
-    #[arg(long, conflicts_with = "from")]
+    #[arg(long)]
     ssl_verify_server_cert: bool,
 }
 
 impl Connection {
+    /// Returns the value that an option has in the option file.
+    pub fn of_file(&self, name: &str) -> Result<Option<String>> {
+        let options = self.defaults_file.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        Ok(options.into_iter().rev().find(|(n, _)| n == name).map(|(_, value)| value))
+    }
+
     /// Returns the account, with values of the option file where an option is missing.
     pub fn account(&self) -> Result<Account> {
         let options = self.defaults_file.as_deref().map(read_file).transpose()?.unwrap_or_default();

@@ -6,19 +6,26 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_mangen::Man;
+use cohort_backup_format::Manifest;
 use serde_json::{Value, json};
 
 use crate::account::Connection;
+use crate::archive::recovery::{self, Recovered, Stop, find_server, parse_time, recover};
+use crate::archive::{self, archiver};
 use crate::catalogue::Catalogue;
+use crate::client::Account;
+use crate::clone::{OPTIONS, Replica, STATEMENTS, clone};
 use crate::failure::{EXIT_CODES, Failure, Result};
+use crate::key::random;
 use crate::lock;
 use crate::progress::Progress;
 use crate::prove::prove;
 use crate::prune::{Keep, prune};
 use crate::repository::Repository;
-use crate::restore::restore;
+use crate::restore::{Restored, restore};
 use crate::source::{Directory, Server, Source};
 use crate::store::Store;
+use crate::table::{self, TableName};
 use crate::take::{Request, take};
 use crate::verify::verify;
 
@@ -58,6 +65,40 @@ impl Place {
     }
 }
 
+/// The state that a restore reaches with the archive of the log.
+#[derive(Debug, Args)]
+struct Moment {
+    /// Restore everything that the archive has
+    #[arg(long, group = "end")]
+    to_latest: bool,
+    /// Restore the last transaction that was committed until then: '2026-11-28 19:30:00', in UTC
+    #[arg(long, value_name = "TIME", group = "end")]
+    to_time: Option<String>,
+    /// Restore up to the transaction with this GTID
+    #[arg(long, value_name = "GTID", group = "end")]
+    to_gtid: Option<String>,
+    /// Timeline in hexadecimal digits, as `list` shows it; the newest unless given
+    #[arg(long, value_name = "NUMBER", requires = "end", value_parser = parse_timeline)]
+    timeline: Option<u32>,
+    /// The server's program; cohortd next to this program or in PATH unless given
+    #[arg(long, value_name = "FILE")]
+    server_binary: Option<PathBuf>,
+}
+
+fn parse_timeline(text: &str) -> std::result::Result<u32, String> {
+    u32::from_str_radix(text, 16).map_err(|error| error.to_string())
+}
+
+impl Moment {
+    fn stop(&self) -> Result<Option<Stop>> {
+        Ok(match (&self.to_time, &self.to_gtid) {
+            (Some(time), _) => Some(Stop::Time(parse_time(time)?)),
+            (_, Some(gtid)) => Some(Stop::Gtid(gtid.clone())),
+            _ => self.to_latest.then_some(Stop::Latest),
+        })
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Create a repository and its key file
@@ -78,7 +119,7 @@ enum Command {
         #[command(flatten)]
         place: Place,
         /// Directory that BACKUP SERVER TO has written
-        #[arg(long, value_name = "DIRECTORY",
+        #[arg(long, value_name = "DIRECTORY", conflicts_with = "Connection",
             required_unless_present_any = ["host", "socket", "defaults_file"])]
         from: Option<PathBuf>,
         #[command(flatten)]
@@ -89,6 +130,31 @@ enum Command {
         /// The repository may have backups of another server
         #[arg(long)]
         another_server: bool,
+    },
+    /// Make a new data directory on this machine straight from a running server
+    ///
+    /// The account needs RELOAD, and SELECT on all databases. A server can start in the directory as it is.
+    #[command(group = clap::ArgGroup::new("server").args(["host", "socket", "defaults_file"]).multiple(true).required(true))]
+    Clone {
+        /// The new or empty directory
+        #[arg(long, value_name = "DIRECTORY")]
+        to: PathBuf,
+        #[command(flatten)]
+        connection: Connection,
+        /// Maximum MiB of data per second
+        #[arg(long, value_name = "MIB")]
+        rate_limit: Option<u64>,
+        /// Also write an option file and the statements that make the clone a replica of the server
+        #[arg(long)]
+        replica: bool,
+        /// `server_id` of the replica; chosen at random unless given
+        #[arg(long, value_name = "NUMBER", requires = "replica",
+            value_parser = clap::value_parser!(u32).range(1..))]
+        server_id: Option<u32>,
+        /// Account of the replica on the server, with the password of the variable COHORT_REPLICA_PASSWORD.
+        /// Without it `replica-user` and `replica-password` of the option file; else the account of the clone
+        #[arg(long, value_name = "NAME", requires = "replica")]
+        replica_user: Option<String>,
     },
     /// List the backups
     List {
@@ -109,11 +175,14 @@ enum Command {
         /// server in it, check every table, and remove the directory
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "remove_damaged")]
         restore: Option<PathBuf>,
-        /// The server's program
-        #[arg(long, value_name = "FILE", default_value = "cohortd", requires = "restore")]
-        cohortd: PathBuf,
+        /// The server's program; cohortd next to this program or in PATH unless given
+        #[arg(long, value_name = "FILE", requires = "restore", alias = "cohortd")]
+        server_binary: Option<PathBuf>,
     },
-    /// Restore a backup into a new or empty directory, in which a server can start
+    /// Restore into a new or empty directory, in which a server can start
+    ///
+    /// Restores the state of a backup, the newest unless one is named. With --to-latest, --to-time or
+    /// --to-gtid the archive of the log is applied to the newest backup before the target.
     Restore {
         #[command(flatten)]
         place: Place,
@@ -121,8 +190,30 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY")]
         to: PathBuf,
         /// Name of the backup
-        #[arg(long, value_name = "NAME", default_value = "latest")]
-        backup: String,
+        #[arg(long, value_name = "NAME")]
+        backup: Option<String>,
+        #[command(flatten)]
+        moment: Moment,
+        /// Copy only this table into a running server. DIRECTORY is used for the restore and then removed.
+        /// The account needs CREATE, INSERT, SELECT, ALTER and DROP
+        #[arg(long, value_name = "DATABASE.TABLE", value_parser = TableName::parse, requires = "Connection")]
+        table: Option<TableName>,
+        /// Name that the table gets
+        #[arg(long = "as", value_name = "DATABASE.TABLE", value_parser = TableName::parse, requires = "table")]
+        table_as: Option<TableName>,
+        #[command(flatten)]
+        connection: Connection,
+    },
+    /// Store the log of a server as it grows; the server starts this command (setting archive_to)
+    ///
+    /// Reads and writes frames on standard input and output, until the server closes its end.
+    Archive {
+        /// Directory or URL of the repository
+        #[arg(long, value_name = "URL")]
+        repository: String,
+        /// Key file of the repository
+        #[arg(long, value_name = "FILE", env = "COHORT_BACKUP_KEY_FILE", hide_env_values = true)]
+        key_file: Option<PathBuf>,
     },
     /// Delete old backups, and what no backup needs
     ///
@@ -212,7 +303,44 @@ fn run(arguments: Arguments) -> Result<u8> {
                     taken.seconds,
                     mib(taken.catalogue.added_bytes),
                     mib(taken.reused_bytes),
-                    positions(&taken.catalogue)
+                    positions(&taken.catalogue.manifest)
+                )
+            });
+        }
+        Command::Clone { to, connection, rate_limit, replica, server_id, replica_user } => {
+            let account = connection.account()?;
+            let replica = match replica {
+                true => Some(replica_of(connection, &account, *server_id, replica_user.as_deref())?),
+                false => None,
+            };
+            let rate = rate_limit.map(|mib| mib << 20);
+            let cloned = clone(&account, to, replica.as_ref(), rate, &progress("cloning"))?;
+            let bytes = cloned.manifest.bytes();
+            let files = replica.as_ref().map(|_| (to.join(OPTIONS), to.join(STATEMENTS)));
+            let value = json!({
+                "directory": to,
+                "bytes": bytes,
+                "seconds": cloned.seconds,
+                "manifest": Manifest { files: Vec::new(), ..cloned.manifest.clone() },
+                "option_file": files.as_ref().map(|(options, _)| options),
+                "statements": files.as_ref().map(|(_, statements)| statements),
+                "server_id": replica.as_ref().map(|replica| replica.server_id),
+            });
+            show(value, &|| {
+                let next = files.as_ref().map(|(options, statements)| {
+                    format!(
+                        "start it:  cohortd --defaults-file={} --skip-slave-start\nthen once: mariadb < {}\n",
+                        options.display(),
+                        statements.display()
+                    )
+                });
+                format!(
+                    "{} were cloned into {} in {:.1} s\n{}{}",
+                    mib(bytes),
+                    to.display(),
+                    cloned.seconds,
+                    positions(&cloned.manifest),
+                    next.unwrap_or_default()
                 )
             });
         }
@@ -238,14 +366,16 @@ fn run(arguments: Arguments) -> Result<u8> {
                 "{:<29}  {:<20}  {:>12}  {:>12}  {}\n",
                 "backup", "state of", "data", "added", "GTID position"
             );
-            show(json!({ "backups": value.collect::<Vec<_>>() }), &|| {
-                heading.clone() + &backups.iter().map(line).collect::<String>()
+            let runs = archived_runs(&repository)?;
+            show(json!({ "backups": value.collect::<Vec<_>>(), "archive": runs }), &|| {
+                heading.clone() + &backups.iter().map(line).collect::<String>() + &runs_text(&runs)
             });
             return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, Failure::code));
         }
-        Command::Verify { place, backup, restore: Some(directory), cohortd, .. } => {
+        Command::Verify { place, backup, restore: Some(directory), server_binary, .. } => {
             let backup = backup.as_deref().unwrap_or("latest");
-            let proven = prove(&place.open()?, backup, directory, cohortd, &progress("restoring"))?;
+            let server = find_server(server_binary.as_deref());
+            let proven = prove(&place.open()?, backup, directory, &server, &progress("restoring"))?;
             let value = json!({
                 "backup": proven.backup,
                 "tables": proven.tables,
@@ -267,19 +397,42 @@ fn run(arguments: Arguments) -> Result<u8> {
         Command::Verify { place, backup, remove_damaged, .. } => {
             return verified(place, backup.as_deref(), *remove_damaged, &progress("verifying"), &show);
         }
-        Command::Restore { place, to, backup } => {
-            let restored = restore(&place.open()?, backup, to, &progress("restoring"))?;
-            let mut value = described(&restored.catalogue);
-            value["seconds"] = json!(restored.seconds);
+        Command::Restore { place, to, backup, moment, table: Some(table), table_as, connection } => {
+            let named = table_as.as_ref().unwrap_or(table);
+            let mut target = table::connect(&connection.account()?, named)?;
+            let state = restored(place, to, backup.as_deref(), moment, &progress("restoring"))?;
+            let server = find_server(moment.server_binary.as_deref());
+            let (catalogue, bar) = (&state.catalogue, progress("copying"));
+            let copied = table::copy(catalogue, to, &server, table, &mut target, named, &bar)?;
+            std::fs::remove_dir_all(to).map_err(|error| Failure::of_file(to, error))?;
+            let mut value = described_state(&state);
+            value["table"] = json!(named.to_string());
+            value["rows"] = json!(copied.rows);
+            value["triggers_not_copied"] = json!(copied.triggers);
+            show(value, &|| {
+                let triggers = match &copied.triggers[..] {
+                    [] => String::new(),
+                    names => format!("triggers that were not copied: {}\n", names.join(", ")),
+                };
+                let state = state_text(&state);
+                format!("{} rows of {table} were copied into {named}\n{triggers}{state}", copied.rows)
+            });
+        }
+        Command::Restore { connection, .. } if *connection != Connection::default() => {
+            return Err(Failure::Refused("options of the connection are for --table only".to_owned()));
+        }
+        Command::Restore { place, to, backup, moment, .. } => {
+            let state = restored(place, to, backup.as_deref(), moment, &progress("restoring"))?;
+            let mut value = described_state(&state);
             value["directory"] = json!(to);
             show(value, &|| {
                 format!(
                     "backup {} of {} was restored into {} in {:.1} s\n{}",
-                    restored.catalogue.name,
-                    mib(restored.catalogue.bytes()),
+                    state.catalogue.name,
+                    mib(state.catalogue.bytes()),
                     to.display(),
-                    restored.seconds,
-                    positions(&restored.catalogue)
+                    state.seconds,
+                    state_text(&state)
                 )
             });
         }
@@ -296,6 +449,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                     "kept": pruned.kept,
                     "deleted": pruned.deleted,
                     "deleted_chunks": pruned.chunks,
+                    "deleted_archive_objects": pruned.archived,
                     "freed_bytes": pruned.bytes,
                     "dry_run": dry_run,
                 });
@@ -306,6 +460,10 @@ fn run(arguments: Arguments) -> Result<u8> {
                     format!("{deleted}{} backups kept, {} {would}freed", pruned.kept.len(), mib(pruned.bytes))
                 });
             }
+        }
+        Command::Archive { repository, key_file } => {
+            let open = || Repository::open(Store::open(repository, false)?, key_file.as_deref());
+            archiver::run(open, std::io::stdin(), std::io::stdout())?;
         }
         Command::ManPage => say(&man_page()),
         Command::Completions { shell } => {
@@ -377,6 +535,7 @@ fn verified(
         "whole": verified.whole,
         "findings": findings.collect::<Vec<_>>(),
         "chunks": verified.chunks,
+        "segments": verified.segments,
         "bytes": verified.bytes,
         "removed": verified.removed,
     });
@@ -387,15 +546,152 @@ fn verified(
             .map(|f| format!("{}\n    needed by: {}\n    cure: {}\n", f.what, f.backups.join(", "), f.cure))
             .collect();
         format!(
-            "{findings}{} backups are whole, {} objects are missing or damaged, {} were removed; {} in {} chunks were read",
+            "{findings}{} backups are whole, {} objects are missing or damaged, {} were removed; {} in {} chunks, and {} \
+             segments of the archive, were read",
             verified.whole.len(),
             verified.findings.len(),
             verified.removed,
             mib(verified.bytes),
-            verified.chunks
+            verified.chunks,
+            verified.segments
         )
     });
     Ok(if verified.findings.is_empty() { 0 } else { Failure::Damaged(String::new()).code() })
+}
+
+/// A part of the archive without a gap, as it is listed.
+#[derive(Debug, serde::Serialize)]
+struct ArchivedRun {
+    timeline: String,
+    from_lsn: u64,
+    to_lsn: u64,
+    from_time: Option<String>,
+    to_time: Option<String>,
+    gtid_position: String,
+    segments: usize,
+    stored_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+fn archived_runs(repository: &Repository) -> Result<Vec<ArchivedRun>> {
+    let mut runs = Vec::new();
+    for (timeline, stored) in archive::stored(repository)? {
+        for run in stored.runs() {
+            let mut listed = ArchivedRun {
+                timeline: format!("{timeline:08x}"),
+                from_lsn: run.from(),
+                to_lsn: run.to(),
+                from_time: None,
+                to_time: None,
+                gtid_position: String::new(),
+                segments: run.segments.len(),
+                stored_bytes: run.segments.iter().map(|segment| segment.stored).sum(),
+                error: None,
+            };
+            match archive::ends_of(repository, &run) {
+                Ok((first, last)) => {
+                    (listed.from_time, listed.to_time) = (moment(first.first_time), moment(last.last_time));
+                    listed.gtid_position = last.gtid;
+                }
+                Err(failure @ Failure::Damaged(_)) => listed.error = Some(failure.to_string()),
+                Err(failure) => return Err(failure),
+            }
+            runs.push(listed);
+        }
+    }
+    Ok(runs)
+}
+
+/// Formats a time of the archive; 0 is unknown.
+fn moment(us: u64) -> Option<String> {
+    let time = jiff::Timestamp::from_microsecond(us as i64).ok().filter(|_| us > 0)?;
+    Some(time.strftime("%FT%T%.6fZ").to_string())
+}
+
+fn runs_text(runs: &[ArchivedRun]) -> String {
+    let line = |run: &ArchivedRun| {
+        let time = |time: &Option<String>| time.clone().unwrap_or_else(|| "unknown".to_owned());
+        let rest = run.error.as_ref().unwrap_or(&run.gtid_position);
+        format!(
+            "{:<10}  {:<27}  {:<27}  {:>12}  {rest}\n",
+            run.timeline,
+            time(&run.from_time),
+            time(&run.to_time),
+            mib(run.stored_bytes)
+        )
+    };
+    let heading = format!(
+        "\n{:<10}  {:<27}  {:<27}  {:>12}  {}\n",
+        "timeline", "log from", "until", "stored", "GTID position"
+    );
+    match runs {
+        [] => String::new(),
+        runs => heading + &runs.iter().map(line).collect::<String>(),
+    }
+}
+
+/// Restores a backup, or the state at a moment.
+fn restored(
+    place: &Place,
+    to: &Path,
+    backup: Option<&str>,
+    moment: &Moment,
+    progress: &Progress,
+) -> Result<Recovered> {
+    let stop = moment.stop()?;
+    let repository = place.open()?;
+    match stop {
+        Some(stop) => {
+            let server = find_server(moment.server_binary.as_deref());
+            let request = recovery::Request { stop, timeline: moment.timeline, backup, server: &server };
+            recover(&repository, &request, to, progress)
+        }
+        None => {
+            let Restored { catalogue, seconds } =
+                restore(&repository, backup.unwrap_or("latest"), to, progress)?;
+            Ok(Recovered { catalogue, report: None, archived_until: None, seconds })
+        }
+    }
+}
+
+/// Returns what scripts need to know about a restored state.
+fn described_state(state: &Recovered) -> Value {
+    let mut value = described(&state.catalogue);
+    value["seconds"] = json!(state.seconds);
+    value["applied"] = json!(state.report);
+    value["archived_until"] = json!(state.archived_until.map(|time| time.to_string()));
+    value
+}
+
+/// Returns the positions of a restored state, for the end of a report.
+fn state_text(state: &Recovered) -> String {
+    let Some(report) = &state.report else { return positions(&state.catalogue.manifest) };
+    let of = |name: &str| report[name].as_str().map_or_else(|| report[name].to_string(), str::to_owned);
+    format!(
+        "state of {}\ngtid_binlog_pos {}\n{} bytes of the log were applied, {} transactions were cut off\n",
+        of("time"),
+        of("gtid_binlog_pos"),
+        of("applied_bytes"),
+        of("cut_transactions")
+    )
+}
+
+/// Returns the options of a new replica.
+fn replica_of(
+    connection: &Connection,
+    account: &Account,
+    server_id: Option<u32>,
+    user: Option<&str>,
+) -> Result<Replica> {
+    let server_id = server_id.unwrap_or_else(|| u32::from_le_bytes(random()).max(1));
+    let password = || std::env::var("COHORT_REPLICA_PASSWORD").ok();
+    let (user, password) = match (user, connection.of_file("replica-user")?) {
+        (None, None) => (account.user.clone(), account.password.clone()),
+        (Some(user), _) => (user.to_owned(), password().unwrap_or_default()),
+        (None, Some(user)) => (user, connection.of_file("replica-password")?.unwrap_or_default()),
+    };
+    Ok(Replica { server_id, user, password })
 }
 
 /// Returns what scripts need to know about a backup.
@@ -411,8 +707,7 @@ fn described(catalogue: &Catalogue) -> Value {
 }
 
 /// Returns the positions of a backup, for the end of a report.
-fn positions(catalogue: &Catalogue) -> String {
-    let manifest = &catalogue.manifest;
+fn positions(manifest: &Manifest) -> String {
     let mut text = format!("state of {}\n", manifest.cut);
     if let Some(binlog) = &manifest.binlog {
         text += &format!("binary log {} {}\n", binlog.file, binlog.offset);

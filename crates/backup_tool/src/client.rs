@@ -18,7 +18,8 @@ use cohort_tls::{Connector, TlsSettings, TlsStream};
 
 use crate::failure::{Failure, Result};
 
-/// Maximum size of a packet: a row of BACKUP SERVER TO STREAM has 1 MiB of data.
+/// Maximum size of a packet unless the caller reads rows of any size. A row of BACKUP SERVER TO STREAM has
+/// 1 MiB of data.
 const PACKET_BYTES_MAX: usize = 4 << 20;
 const READ_BYTES: usize = 256 << 10;
 /// Maximum number of packets in a login.
@@ -28,6 +29,8 @@ const COLLATION: u8 = 33;
 /// A checkpoint may take long before the first row.
 const TIMEOUT: Duration = Duration::from_secs(600);
 const COM_QUERY: u8 = 3;
+/// Maximum length of a statement in a failure.
+const SHOWN_MAX: usize = 200;
 
 /// Where and how to connect.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +43,13 @@ pub struct Account {
     pub tls: Tls,
     pub ca: Option<PathBuf>,
     pub proves_certificate: bool,
+}
+
+impl Account {
+    /// Returns whether a connection without TLS is refused.
+    pub fn demands_tls(&self) -> bool {
+        self.tls == Tls::Required || self.ca.is_some() || self.proves_certificate
+    }
 }
 
 /// Use of TLS.
@@ -62,11 +72,27 @@ pub struct Client {
     input: InputBuffer,
     scratch: Vec<u8>,
     sequence: u8,
+    packet_bytes_max: usize,
     place: String,
 }
 
 /// Columns of a row; `None` is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
+
+/// Returns a column as text; NULL is empty.
+pub fn text_of(column: &Option<Vec<u8>>) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(column.as_deref().unwrap_or_default())
+}
+
+/// Quotes a name of SQL.
+pub fn quoted_name(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Quotes a string of SQL.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
 
 impl Client {
     pub fn connect(account: &Account) -> Result<Client> {
@@ -94,12 +120,23 @@ impl Client {
             input: InputBuffer::default(),
             scratch: vec![0; READ_BYTES],
             sequence: 1,
+            packet_bytes_max: PACKET_BYTES_MAX,
             place,
         };
         // A reply begins with the number after that of its command.
         client.input.ignore_sequence();
         client.log_in(account)?;
         Ok(client)
+    }
+
+    /// Accepts rows as large as a server can send.
+    pub fn accept_large_rows(&mut self) {
+        self.packet_bytes_max = 1 << 30;
+    }
+
+    /// Runs a statement without a result.
+    pub fn execute(&mut self, sql: &str) -> Result<()> {
+        self.query(sql, |_| Ok(()))
     }
 
     fn failure(&self, what: impl std::fmt::Display) -> Failure {
@@ -117,8 +154,7 @@ impl Client {
         }
         let greeting = ServerGreeting::decode(&payload).map_err(|_| self.malformed())?;
         let is_offered = greeting.capabilities.has(Capabilities::SSL);
-        let demands = account.tls == Tls::Required || account.ca.is_some() || account.proves_certificate;
-        if demands && !is_offered {
+        if account.demands_tls() && !is_offered {
             return Err(self.failure("TLS is required, but the server does not offer it"));
         }
         let is_encrypted = is_offered && account.tls != Tls::Never && account.socket.is_none();
@@ -219,7 +255,7 @@ impl Client {
 
     fn receive_in_place(&mut self) -> Result<Packet> {
         loop {
-            match self.input.next(PACKET_BYTES_MAX) {
+            match self.input.next(self.packet_bytes_max) {
                 Ok(Some(packet)) => {
                     self.sequence = packet.sequence.wrapping_add(1);
                     return Ok(packet);
@@ -275,8 +311,20 @@ impl Client {
         }
     }
 
+    /// Runs a statement whose result has one row, and returns it.
+    pub fn row(&mut self, sql: &str) -> Result<Row> {
+        let mut found = None;
+        self.query(sql, |row| {
+            found = Some(row);
+            Ok(())
+        })?;
+        found.ok_or_else(|| self.failure(format!("{sql}: no row")))
+    }
+
     fn refusal(&self, sql: &str, message: &str) -> Failure {
-        self.failure(format!("{sql}: {message}"))
+        let end = sql.floor_char_boundary(SHOWN_MAX);
+        let more = if end < sql.len() { " .." } else { "" };
+        self.failure(format!("{}{more}: {message}", &sql[..end]))
     }
 }
 

@@ -3,9 +3,13 @@
 //! | module | concept |
 //! |---|---|
 //! | `cli` | the command line: its help, man page, completions and results |
-//! | `take`, `restore`, `verify`, `prune` | the commands |
+//! | `take`, `restore`, `verify`, `prune`, `clone` | the commands |
+//! | `target` | the directory that `restore` and `clone` fill |
 //! | `prove` | `verify --restore`: a server in a scratch directory checks the tables |
+//! | `table` | `restore --table`: copies a table of a backup into a running server |
+//! | `scratch` | a server in a restored directory, for this program alone |
 //! | `repository`, `catalogue`, `lock` | what a repository contains |
+//! | `archive` | the archive of the log: the process that stores it, restores to a point in time |
 //! | `object`, `key` | one object: compression, encryption, checksum |
 //! | `store` | the wall in front of `object_store` and its async runtime |
 //! | `source`, `client`, `account` | sources of a backup; the connection to a server, its options |
@@ -15,9 +19,11 @@
 //! The server does not contain this crate. docs/backup-format.md describes the repository to the byte.
 
 mod account;
+pub mod archive;
 pub mod catalogue;
 pub mod cli;
 pub mod client;
+pub mod clone;
 pub mod failure;
 mod hex;
 pub mod key;
@@ -29,8 +35,11 @@ pub mod prove;
 pub mod prune;
 pub mod repository;
 pub mod restore;
+pub mod scratch;
 pub mod source;
 pub mod store;
+pub mod table;
 pub mod take;
+pub mod target;
 pub mod verify;
 mod workers;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  8  "CoBackup"
-//!  8  1  kind: 1 chunk, 2 catalogue, 3 lock
+//!  8  1  kind: 1 chunk, 2 catalogue, 3 lock, 4 log, 5 timeline, 6 part of a file of the archive
 //!  9  1  protection: 0 SHA-256, 1 AES-256-GCM
 //! 10  1  compression: 1 zstd
 //! 11  1  0
@@ -27,6 +27,11 @@ pub enum Kind {
     Chunk = 1,
     Catalogue = 2,
     Lock = 3,
+    /// Ranges of the log.
+    Log = 4,
+    Timeline = 5,
+    /// Part of a file that the log names.
+    Part = 6,
 }
 
 impl Kind {
@@ -35,10 +40,18 @@ impl Kind {
         match self {
             Kind::Chunk => CHUNK_BYTES,
             Kind::Catalogue => 64 << 20,
-            Kind::Lock => 64 << 10,
+            Kind::Lock | Kind::Timeline => 64 << 10,
+            Kind::Log => FRAME_BYTES_MAX + (1 << 10),
+            Kind::Part => CHUNK_BYTES + PART_HEADER_BYTES,
         }
     }
 }
+
+/// Maximum size of kind and body of a frame of the archive. Segments contain frames.
+pub const FRAME_BYTES_MAX: usize = 96 << 20;
+
+/// Length and checksum of a file of the archive, before the bytes of each of its parts.
+pub const PART_HEADER_BYTES: usize = 12;
 
 /// Maximum size of a chunk's contents, and size of the windows that files are cut into.
 pub const CHUNK_BYTES: usize = 4 << 20;

@@ -1,12 +1,16 @@
-//! Deletes old backups, and the chunks that no backup needs.
+//! Deletes old backups, the chunks that no backup needs, and the archive of the log before the oldest backup.
 //!
-//! It deletes catalogues first, then chunks: a killed prune leaves each backup whole or deleted, and the next
-//! one deletes the rest.
+//! It deletes catalogues first, then chunks and segments, and files of the archive last: a killed prune
+//! leaves each backup whole or deleted, and the next one deletes the rest. A segment stays if a kept backup
+//! of its history was cut before its end, and so do all segments of the newest timeline if no backup is in
+//! its history. A file stays while a segment names it, and until one has named it.
 
 use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::archive::{self, Segment};
+use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Result};
 use crate::key::ChunkId;
 use crate::lock::{Lock, Use};
@@ -25,6 +29,8 @@ pub struct Pruned {
     pub kept: Vec<String>,
     pub deleted: Vec<String>,
     pub chunks: usize,
+    /// Objects of the archive.
+    pub archived: usize,
     pub bytes: u64,
 }
 
@@ -40,7 +46,7 @@ pub fn prune(repository: &Repository, keep: Keep, is_dry: bool) -> Result<Pruned
             )),
             failure => failure,
         })?;
-        catalogues.push((catalogue.taken_at, name, catalogue.chunks()));
+        catalogues.push((catalogue.taken_at, name, catalogue));
     }
     catalogues.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     let oldest = keep.days.map(|days| Timestamp::now() - SignedDuration::from_hours(24 * i64::from(days)));
@@ -52,22 +58,60 @@ pub fn prune(repository: &Repository, keep: Keep, is_dry: bool) -> Result<Pruned
     };
     let mut pruned = Pruned::default();
     let mut needed: HashSet<ChunkId> = HashSet::new();
-    for (number, (taken_at, name, chunks)) in catalogues.into_iter().enumerate() {
+    let mut kept = Vec::new();
+    for (number, (taken_at, name, catalogue)) in catalogues.into_iter().enumerate() {
         if is_kept(number, taken_at) {
-            needed.extend(chunks.into_keys());
+            needed.extend(catalogue.chunks().into_keys());
             pruned.kept.push(name);
+            kept.push(Catalogue { files: Vec::new(), ..catalogue });
         } else {
             pruned.deleted.push(name);
         }
     }
     let store = repository.store();
-    let idle: Vec<_> =
-        repository.stored_chunks()?.into_iter().filter(|(id, _)| !needed.contains(id)).collect();
+    let idle = repository.stored_chunks()?.into_iter().filter(|(id, _)| !needed.contains(id));
+    let idle: Vec<(String, u64)> = idle.map(|(id, size)| (chunk_name(&id), size)).collect();
     pruned.chunks = idle.len();
-    pruned.bytes = idle.iter().map(|(_, size)| size).sum();
+    let archive = old_archive(repository, &kept)?;
+    pruned.archived = archive.len();
+    pruned.bytes = idle.iter().chain(&archive).map(|(_, size)| size).sum();
     if !is_dry {
         pruned.deleted.iter().try_for_each(|name| store.delete(&catalogue_name(name)))?;
-        idle.iter().try_for_each(|(id, _)| store.delete(&chunk_name(id)))?;
+        idle.iter().chain(&archive).try_for_each(|(name, _)| store.delete(name))?;
     }
     Ok(pruned)
+}
+
+/// Returns the objects of the archive that no kept backup needs, in the order in which they are deleted.
+fn old_archive(repository: &Repository, kept: &[Catalogue]) -> Result<Vec<(String, u64)>> {
+    let timelines = archive::stored(repository)?;
+    let histories = archive::histories(repository, timelines.keys().copied())?;
+    let newest = timelines.keys().next_back().copied();
+    let mut segments = Vec::new();
+    let mut files = Vec::new();
+    for (number, stored) in &timelines {
+        let is_known = kept.iter().any(|backup| archive::is_related(backup, *number, &histories));
+        // Before the first backup of a new server nothing is deleted.
+        if !is_known && (newest == Some(*number) || !histories.contains_key(number)) {
+            continue;
+        }
+        let is_needed =
+            |segment: &Segment| kept.iter().any(|backup| archive::needs(backup, segment, &histories));
+        let old = || stored.segments.iter().filter(|segment| !is_needed(segment));
+        let gone: HashSet<(u64, u64)> = old().map(|segment| (segment.from, segment.to)).collect();
+        segments.extend(old().map(|segment| (segment.name(), segment.stored)));
+        let oldest = stored.segments.iter().filter(|segment| is_needed(segment)).map(|it| it.from).min();
+        for (name, file) in &stored.files {
+            // A segment that does not exist yet has its use already, or a prune was killed after its
+            // deletion.
+            let is_gone =
+                |range: &(u64, u64)| gone.contains(range) || oldest.is_some_and(|from| range.1 <= from);
+            let is_used = file.uses.is_empty() || !file.uses.iter().all(is_gone);
+            if !is_used {
+                files.extend(file.objects(*number, name));
+            }
+        }
+    }
+    segments.extend(files);
+    Ok(segments)
 }

@@ -161,6 +161,29 @@ impl Repository {
         }
     }
 
+    /// Writes an object, or accepts the one that is there if it has the same contents, and asks the store for
+    /// its size. One that cannot be read is replaced. `None` if there is one with other contents.
+    pub fn write_same(&self, kind: Kind, name: &str, contents: &[u8]) -> Result<Option<u64>> {
+        let object = object::encode(kind, name, contents, &self.keys);
+        for _ in 0..2 {
+            if self.store.put(name, &object)? == Put::Created
+                && self.store.size(name)? == Some(object.len() as u64)
+            {
+                return Ok(Some(object.len() as u64));
+            }
+            let found = self.store.get(name)?.unwrap_or_default();
+            let size = found.len() as u64;
+            match object::decode(kind, name, found, &self.keys) {
+                Ok(found) => return Ok((found == contents).then_some(size)),
+                Err(_) => self.store.delete(name)?,
+            }
+        }
+        Err(Failure::Failed(format!(
+            "repository {}: '{name}' was written and cannot be read back",
+            self.store.place()
+        )))
+    }
+
     /// Reads an object and checks it; `None` if there is none.
     pub fn read(&self, kind: Kind, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(object) = self.store.get(name)? else { return Ok(None) };

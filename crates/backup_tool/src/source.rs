@@ -88,7 +88,12 @@ pub struct Server {
 
 impl Server {
     pub fn connect(account: &Account) -> Result<Server> {
-        Ok(Server { client: Client::connect(account)? })
+        Ok(Server::new(Client::connect(account)?))
+    }
+
+    /// Returns a source over a connection.
+    pub fn new(client: Client) -> Server {
+        Server { client }
     }
 }
 

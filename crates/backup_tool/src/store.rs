@@ -141,6 +141,18 @@ impl Store {
         Ok(())
     }
 
+    /// Returns the objects below a folder whose names sort after `after`.
+    pub fn list_after(&self, folder: &str, after: &str) -> Result<Vec<Listed>> {
+        let (path, after) = (Path::from(folder), Path::from(after));
+        let found = self.repeat(|| {
+            let listed = self.inner.list_with_offset(Some(&path), &after);
+            listed
+                .map(|found| found.map(|o| Listed { name: o.location.to_string(), bytes: o.size }))
+                .try_collect::<Vec<_>>()
+        });
+        found.map_err(|error| self.failure("list", folder, &error))
+    }
+
     /// Deletes an object; it is no failure if there is none.
     pub fn delete(&self, name: &str) -> Result<()> {
         let path = Path::from(name);

@@ -33,7 +33,7 @@ use crate::store::Put;
 use crate::workers::{self, Entrance};
 
 /// Maximum size of a manifest.
-const MANIFEST_BYTES_MAX: usize = 64 << 20;
+pub const MANIFEST_BYTES_MAX: usize = 64 << 20;
 
 /// Resolution of the times in names.
 const RESOLUTION: SignedDuration = SignedDuration::from_millis(1);

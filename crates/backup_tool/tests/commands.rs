@@ -133,6 +133,13 @@ fn each_refusal_has_its_exit_code_and_changes_nothing() {
     folder.fails("restore r --key-file key --to busy", 4, "is not empty: it has 'file'");
     folder.fails("restore r --key-file key --to new --backup no", 4, "has no backup no");
     folder.fails("restore open --to new", 4, "has no backups");
+    folder.fails("restore open --to new --to-latest", 4, "has no archive of the log");
+    folder.fails("restore open --to new --to-time yesterday", 4, "is no time");
+    folder.fails("restore open --to new --to-latest --to-gtid 0-1-2", 2, "cannot be used with");
+    folder.fails("clone --to busy --host 127.0.0.1 --port 1", 1, "cannot connect");
+    folder.fails("clone --to new", 2, "--host");
+    folder.fails("clone --to new --host h --server-id 7", 2, "--replica");
+    folder.fails("take r --from data --host h", 2, "cannot be used with");
     folder.fails("restore r --key-file key --to new --backup ../locks/x", 4, "not the name of a backup");
     assert!(!folder.path("new").exists());
     folder.fails("prune r --key-file key", 2, "--keep");
@@ -201,7 +208,7 @@ fn a_killed_take_is_resumed() {
 fn the_man_page_and_the_completions_name_every_command() {
     let folder = Folder::new();
     let text = |arguments: &str| String::from_utf8(folder.run(arguments).stdout).expect("UTF-8");
-    for command in ["init", "take", "list", "verify", "restore", "prune"] {
+    for command in ["init", "take", "clone", "list", "verify", "restore", "prune", "archive"] {
         for page in ["man-page", "completions bash", "completions fish", "completions zsh", "--help"] {
             assert!(text(page).to_lowercase().contains(command), "{page}: {command}");
         }
@@ -212,18 +219,18 @@ fn the_man_page_and_the_completions_name_every_command() {
 
 #[test]
 fn the_program_accepts_the_commands_of_the_documentation() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/howto/repositories.md");
-    let page = fs::read_to_string(page).expect("the page");
-    let commands = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("    $ "))
-        .filter(|line| line.starts_with("cohort-backup"));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/howto");
+    let pages = ["repositories", "point-in-time", "new-replica", "move-machine", "dropped-table", "lost-key"];
     let mut count = 0;
-    for command in commands {
-        let words: Vec<&str> = command.split_whitespace().collect();
-        assert_eq!(cohort_backup_tool::cli::check(&words), Ok(()), "{command}");
-        count += 1;
+    for page in pages {
+        let text = fs::read_to_string(folder.join(page).with_extension("md")).expect(page);
+        let commands = text.lines().filter_map(|line| line.trim_start().strip_prefix("$ "));
+        for command in commands.filter(|line| line.starts_with("cohort-backup")) {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            assert_eq!(cohort_backup_tool::cli::check(&words), Ok(()), "{page}: {command}");
+            count += 1;
+        }
     }
-    assert!(count > 5, "{count}");
+    assert!(count > 20, "{count}");
     assert!(cohort_backup_tool::cli::check(&["cohort-backup", "take", "r", "--password=x"]).is_err());
 }

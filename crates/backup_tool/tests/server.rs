@@ -33,13 +33,19 @@ impl Drop for Server {
 
 impl Server {
     fn start(datadir: &Path) -> Server {
+        let options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned);
+        Server::start_with(datadir, &options)
+    }
+
+    /// Starts a server with these options, of which the first names an option file or none.
+    fn start_with(datadir: &Path, options: &[String]) -> Server {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|s| s.local_addr()).expect("a port").port();
         let process = Command::new(cohortd())
-            .arg("--no-defaults")
+            .args(options)
             .arg(format!("--datadir={}", datadir.display()))
             .arg(format!("--port={port}"))
-            .arg(format!("--socket={}/s", datadir.parent().expect("a folder").display()))
-            .args(["--bind-address=127.0.0.1", "--log-bin=binlog", "--server-id=7"])
+            .arg(format!("--socket={}.sock", datadir.display()))
+            .arg("--bind-address=127.0.0.1")
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()
@@ -186,4 +192,184 @@ fn a_running_server_is_backed_up_and_restored() {
         // It goes on from there.
         restored.execute("INSERT INTO shop.orders VALUES (0, 'restored')");
     }
+}
+
+/// Executes the statements of a file, as `mariadb` does.
+fn execute_file(server: &Server, file: &Path) {
+    let text = std::fs::read_to_string(file).expect("the statements");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("--")).collect();
+    let mut client = server.client();
+    for statement in lines.join(" ").split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+        client.query(statement, |_| Ok(())).expect(statement);
+    }
+}
+
+#[test]
+fn a_clone_is_a_server_or_a_replica_that_catches_up() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let datadir = folder.path().join("data");
+    Server::initialize(&datadir);
+    let server = Server::start(&datadir);
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
+    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
+    server.execute("CREATE USER keeper@localhost IDENTIFIED BY 'secret'");
+    server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
+    server.execute("CREATE USER repl@localhost IDENTIFIED BY 'it''s \\\\ secret'");
+    server.execute("GRANT REPLICATION SLAVE ON *.* TO repl@localhost");
+    let port = server.account.port;
+    let options = format!(
+        "[client]\nhost=127.0.0.1\nport={port}\nuser=keeper\npassword=secret\n\
+         [cohort-backup]\nreplica-user=repl\nreplica-password=\"it's \\ secret\"\n"
+    );
+    std::fs::write(folder.path().join("cnf"), options).expect("written");
+    let run = |arguments: &str| run(folder.path(), arguments);
+
+    let plain = run("clone --defaults-file cnf --to plain").expect("cloned");
+    assert_eq!(plain["option_file"], Value::Null);
+    assert!(!folder.path().join("plain/cohort-replica.sql").exists());
+    let busy = run("clone --defaults-file cnf --to plain").expect_err("it is not empty");
+    assert!(busy.contains("is not empty"), "{busy}");
+    let wrong = run("clone --host 127.0.0.1 --port 1 --to other").expect_err("no server");
+    assert!(wrong.contains("cannot connect") && !folder.path().join("other").exists(), "{wrong}");
+    run("clone --to other").expect_err("no server is named");
+
+    // While rows are written.
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn({
+        let account = server.account.clone();
+        move || {
+            let mut client = Client::connect(&account).expect("connected");
+            let mut id = 1_000_000;
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                id += 1;
+                let insert = format!("INSERT INTO shop.orders VALUES ({id}, 'later')");
+                client.query(&insert, |_| Ok(())).expect("inserted");
+            }
+        }
+    });
+    let cloned = run("clone --defaults-file cnf --to replica --replica --ssl").expect("cloned");
+    drop(stop);
+    writer.join().expect("no panic");
+    let of = |name: &str| folder.path().join(cloned[name].as_str().expect("a path"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(of("statements")).expect("the statements").permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    let options =
+        [format!("--defaults-file={}", of("option_file").display()), "--skip-slave-start".to_owned()];
+    let replica = Server::start_with(&folder.path().join("replica"), &options);
+    assert_eq!(replica.values("SELECT @@server_id"), cloned["server_id"].to_string());
+    execute_file(&replica, &of("statements"));
+    server.execute("INSERT INTO shop.orders VALUES (-1, 'after the clone')");
+    let position = server.values("SELECT @@gtid_binlog_pos");
+    assert_eq!(replica.values(&format!("SELECT MASTER_GTID_WAIT('{position}', 60)")), "0");
+    let status = replica.values("SHOW SLAVE STATUS");
+    let sum = "CHECKSUM TABLE shop.orders";
+    assert_eq!(replica.values(sum), server.values(sum), "{status}");
+    assert!(replica.values("SELECT COUNT(*) FROM shop.orders WHERE id > 1000000") != "0");
+
+    let server_of_plain = Server::start(&folder.path().join("plain"));
+    assert_eq!(server_of_plain.values("SELECT COUNT(*) FROM shop.orders"), "20000");
+    assert_eq!(server_of_plain.values("CHECK TABLE shop.orders"), "shop.orders check status OK");
+}
+
+/// A table with the types whose values a copy could change.
+const ODD_TABLE: &str = "CREATE TABLE shop.odd (
+    id INT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    parent INT, f FLOAT, d DOUBLE, n DECIMAL(30,10), u BIGINT UNSIGNED, flags BIT(9), y YEAR,
+    t TIME(6), day DATE, at TIMESTAMP(6) NULL, moment DATETIME(3),
+    c CHAR(9) CHARACTER SET latin1, v VARCHAR(99), w VARCHAR(99) CHARACTER SET utf16,
+    b VARBINARY(99), large LONGBLOB, e ENUM('x','it''s'), s SET('a','b','c'), j JSON,
+    twice INT AS (parent * 2) STORED, KEY (v), UNIQUE (u),
+    CONSTRAINT to_parent FOREIGN KEY (parent) REFERENCES parents (id),
+    CONSTRAINT positive CHECK (parent > -5)
+) COMMENT 'odd; ''values'''";
+
+const ODD_ROWS: &[&str] = &[
+    "INSERT INTO shop.parents VALUES (1)",
+    "INSERT INTO shop.odd (parent, f, d, n, u, flags, y, t, day, at, moment, c, v, w, b, large, e, s, j) VALUES
+     (1, 1/3, 1/3, 12345678901234567890.0123456789, 18446744073709551615, b'100000001', 1999, '-838:59:59.999999',
+      '0000-00-00', '2026-11-28 19:30:00.123456', '1000-01-01 00:00:00.001', 'caf\u{e9}', 'it''s \\\\ \"\\n\\0 \u{1f980}',
+      '\u{20ac}', X'00FF27225C0A', REPEAT(X'00270A', 2000000), 'it''s', 'a,c', '{\"a\": [1, null]}')",
+    "INSERT INTO shop.odd (v, b, large, s) VALUES ('', '', '', '')",
+    "INSERT INTO shop.odd (id) VALUES (0)",
+    "INSERT INTO shop.odd (v, f) SELECT SHA1(seq), seq / 7 FROM shop.seq_1_to_5000",
+];
+
+#[test]
+fn a_table_of_a_backup_is_copied_into_the_running_server() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let datadir = folder.path().join("data");
+    Server::initialize(&datadir);
+    let server = Server::start(&datadir);
+    let run = |arguments: &str| run(folder.path(), arguments);
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE TABLE shop.parents (id INT PRIMARY KEY)");
+    server.execute(ODD_TABLE);
+    let mut client = server.client();
+    client.query("SET SESSION sql_mode = ''", |_| Ok(())).expect("set");
+    client.query("SET NAMES utf8mb4", |_| Ok(())).expect("set");
+    for sql in ODD_ROWS {
+        client.query(sql, |_| Ok(())).expect(sql);
+    }
+    server.execute("CREATE VIEW shop.few AS SELECT 1");
+    server.execute("CREATE TRIGGER shop.trig BEFORE INSERT ON shop.odd FOR EACH ROW SET NEW.y = 2000");
+    server.execute("CREATE USER restorer@localhost IDENTIFIED BY 'secret'");
+    server.execute("GRANT CREATE, INSERT, SELECT, ALTER, DROP, REFERENCES ON shop.* TO restorer@localhost");
+    server.execute("CREATE USER reader@localhost IDENTIFIED BY 'secret'");
+    server.execute("GRANT SELECT ON shop.* TO reader@localhost");
+    let sum = "CHECKSUM TABLE shop.odd";
+    let rows = "SELECT COUNT(*), SUM(f = CAST(1/3 AS FLOAT)) FROM shop.odd";
+    let (expected, counted) = (server.values(sum), server.values(rows));
+    let port = server.account.port;
+    for (name, user) in [("cnf", "restorer"), ("reader", "reader"), ("root", "root")] {
+        let password = if user == "root" { "" } else { "secret" };
+        let text = format!("[client]\nhost=127.0.0.1\nport={port}\nuser={user}\npassword={password}\n");
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    run("init r --key-file key").expect("created");
+    run("take r --key-file key --defaults-file root").expect("taken");
+
+    let restore = "restore r --key-file key --to scratch";
+    let exists = run(&format!("{restore} --table shop.odd --defaults-file cnf")).expect_err("it exists");
+    assert!(exists.contains("the server has a table"), "{exists}");
+    let wrong =
+        run(&format!("{restore} --table shop.odd --as none.odd --defaults-file cnf")).expect_err("wrong");
+    assert!(wrong.contains("has no database 'none'"), "{wrong}");
+    let wrong = run(&format!("{restore} --defaults-file cnf")).expect_err("no table");
+    assert!(wrong.contains("for --table only"), "{wrong}");
+    assert!(!folder.path().join("scratch").exists());
+    let other =
+        run(&format!("{restore} --table shop.odd --as shop.odd_old --defaults-file cnf")).expect("copied");
+    assert_eq!((&other["rows"], &other["table"]), (&Value::from(5003), &Value::from("`shop`.`odd_old`")));
+    assert_eq!(other["triggers_not_copied"], serde_json::json!(["trig"]));
+    assert!(!folder.path().join("scratch").exists() && !folder.path().join("scratch.sock").exists());
+    let without_name = |text: String, name: &str| text.replace(name, "");
+    assert_eq!(
+        without_name(server.values("CHECKSUM TABLE shop.odd_old"), "shop.odd_old"),
+        without_name(expected.clone(), "shop.odd")
+    );
+    server.execute("DROP TABLE shop.odd");
+    run(&format!("{restore} --table shop.odd --defaults-file cnf")).expect("copied");
+    assert_eq!((server.values(sum), server.values(rows)), (expected, counted));
+    assert_eq!(server.values("CHECK TABLE shop.odd"), "shop.odd check status OK");
+    let definition = server.values("SHOW CREATE TABLE shop.odd");
+    for part in
+        ["AUTO_INCREMENT=", "REFERENCES `parents` (`id`)", "CONSTRAINT `positive`", "GENERATED ALWAYS"]
+    {
+        assert!(definition.contains(part), "{part}: {definition}");
+    }
+    server.execute("INSERT INTO shop.odd (parent) VALUES (1)");
+
+    for (table, user, text) in [
+        ("shop.few --as shop.more", "cnf", "is not a table"),
+        ("shop.none", "cnf", "doesn't exist"),
+        ("shop.parents --as shop.copied", "reader", "denied"),
+    ] {
+        let target = format!("restore r --key-file key --to scratch-{user}-{} --table", text.len());
+        let failed = run(&format!("{target} {table} --defaults-file {user}")).expect_err(text);
+        assert!(failed.contains(text), "{table}: {failed}");
+    }
+    assert_eq!(server.values("SHOW TABLES FROM shop"), "few odd odd_old parents");
 }

@@ -24,13 +24,12 @@ pub fn lock_replaced(ctx: &mut StatementContext<'_>, replaced: &[TableName]) -> 
 }
 
 /// Replaces all accounts, if the stored tables define any, creates routines and events, and drops the stored
-/// tables. The caller has locked them. With `is_logged`, replicas receive the statement.
+/// tables. The caller has locked them. The statement is logged, because replicas have the tables, too.
 pub fn take_over(
     ctx: &mut StatementContext<'_>,
     accounts: Option<BTreeMap<AccountName, Account>>,
     programs: Vec<CatalogChange>,
     replaced: &[TableName],
-    is_logged: bool,
 ) -> SqlResult<()> {
     for program in &programs {
         let (kind, schema, name) = match program {
@@ -62,5 +61,5 @@ pub fn take_over(
             changes.drop_table(ctx, table)?;
         }
     }
-    commit(ctx, changes, if is_logged { LogText::AsWritten } else { LogText::ByCaller })
+    commit(ctx, changes, LogText::AsWritten)
 }

@@ -547,6 +547,14 @@ fn maintenance_is_logged_unless_it_says_otherwise() {
         ("FLUSH LOCAL TABLES", false),
         ("FLUSH NO_WRITE_TO_BINLOG STATUS", false),
         ("FLUSH PRIVILEGES", true),
+        ("FLUSH LOCAL PRIVILEGES", false),
+        (
+            "CREATE TABLE mysql.columns_priv (Host CHAR(60), Db CHAR(64), User CHAR(80), Table_name CHAR(64), \
+             Column_name CHAR(64), Timestamp TIMESTAMP, Column_priv SET('Select', 'Insert'))",
+            true,
+        ),
+        // It drops this table, which replicas have, too.
+        ("FLUSH LOCAL PRIVILEGES", true),
         ("FLUSH STATUS, HOSTS", true),
         ("FLUSH SLOW LOGS", true),
         ("FLUSH LOGS", false),

@@ -224,6 +224,8 @@ fn targets_and_accounts_that_are_not_allowed() {
     fs::create_dir(allowed.join("empty")).expect("created");
     fs::write(allowed.join("file"), "x").expect("written");
     std::os::unix::fs::symlink(folder.path(), allowed.join("link")).expect("created");
+    fs::create_dir(allowed.join("linked")).expect("created");
+    std::os::unix::fs::symlink(allowed.join("linked"), allowed.join("inner")).expect("created");
     for (target, code) in [
         (outside.clone(), 1290),
         (allowed.join("link/outside"), 1290),
@@ -240,6 +242,7 @@ fn targets_and_accounts_that_are_not_allowed() {
     let done = root.query_drop(to("file")).expect_err("a file").to_string();
     assert!(!done.contains("not empty"), "{done}");
     root.query_drop(to("empty")).expect("an empty directory is allowed");
+    root.query_drop(to("inner/new")).expect("a directory after a symbolic link is allowed");
     for sql in ["BACKUP SERVER TO 'x' 2 CONCURRENT", "BACKUP SERVER TO", "BACKUP SERVER"] {
         root.query_drop(sql).expect_err(sql);
     }

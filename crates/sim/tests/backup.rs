@@ -206,7 +206,7 @@ impl Load {
     }
 }
 
-/// A sink that runs steps of the load before each piece.
+/// A sink that runs steps of the load before each piece, and sometimes has no room for it yet.
 struct Interleaved<'l> {
     to: DirectorySink,
     world: &'l World,
@@ -228,11 +228,17 @@ impl BackupSink for Interleaved<'_> {
         for _ in 0..load.rng.below(5) {
             load.step(self.world);
         }
+        if load.rng.below(8) == 0 {
+            return Err(io::Error::from(io::ErrorKind::WouldBlock));
+        }
         self.to.write(path, offset, bytes)
     }
 
     fn finish(&mut self, manifest: &Manifest) -> io::Result<()> {
-        self.to.finish(manifest)
+        match self.load.borrow_mut().rng.below(2) {
+            0 => Err(io::Error::from(io::ErrorKind::WouldBlock)),
+            _ => self.to.finish(manifest),
+        }
     }
 }
 

@@ -28,7 +28,8 @@ use crate::literal;
 const HIDDEN: &[u8] = b"<secret>";
 
 /// Words before a password, with an optional `=`, `:=` or `(` between.
-const WORDS: &[&str] = &["PASSWORD", "OLD_PASSWORD", "MASTER_PASSWORD"];
+const WORDS: &[&str] =
+    &["PASSWORD", "OLD_PASSWORD", "MASTER_PASSWORD", "AUTHENTICATION_STRING", "CONNECTION"];
 
 /// Functions with passwords or keys as arguments.
 const FUNCTIONS: &[&str] = &[
@@ -45,7 +46,8 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// Substrings of all these words, in lower case. They make an unreadable text suspect.
-const WORDS_ANYWHERE: &[&[u8]] = &[b"password", b"identified", b"crypt", b"code", b"kdf"];
+const WORDS_ANYWHERE: &[&[u8]] =
+    &[b"password", b"identified", b"authentication_string", b"connection", b"crypt", b"code", b"kdf"];
 
 /// Maximum nesting of comments within texts within comments that is searched.
 const DEPTH_MAX: usize = 4;
@@ -140,6 +142,8 @@ struct Statement<'t> {
     /// True if the statement is SET PASSWORD; `is_new_password` is set after its `=`.
     sets_password: bool,
     is_new_password: bool,
+    /// True if the last literal was the path of a password hash, for a function such as JSON_SET().
+    follows_path: bool,
     /// True if only operators followed one of [`WORDS`].
     follows_word: bool,
     /// True if one of [`FUNCTIONS`] was the last token.
@@ -284,9 +288,11 @@ impl<'t> Scan<'t> {
         let is_secret = (it.is_identified && !names_plugin)
             || it.is_new_password
             || it.follows_word
+            || it.follows_path
             || is_argument
             || it.run_is_secret;
         it.follows_word = false;
+        it.follows_path = !it.follows_path && has(&value, b"authentication_string");
         it.is_function = false;
         // A word may span two adjacent literals.
         it.run_end.extend_from_slice(&value[..value.len().min(WORD_BYTES_MAX)]);
@@ -345,7 +351,10 @@ impl<'t> Statement<'t> {
         self.names_plugin = is(&["VIA", "WITH", "OR"]);
         self.follows_word = is(WORDS);
         self.is_function = is(FUNCTIONS);
-        self.sets_password |= is(&["PASSWORD"]) && self.first_word.eq_ignore_ascii_case(b"SET");
+        // SET PASSWORD may be a statement of a body. A column of UPDATE is not meant.
+        let first_is = |known: &str| self.first_word.eq_ignore_ascii_case(known.as_bytes());
+        let follows_set = first_is("SET") || last_was("SET") && !first_is("UPDATE");
+        self.sets_password |= is(&["PASSWORD"]) && follows_set || is(&["FOR"]) && last_was("PASSWORD");
         self.runs_text |= is(&["PREPARE"]) && (self.first_word == word || last_was("FOR"));
         self.runs_text |= is(&["IMMEDIATE"]) && last_was("EXECUTE");
         if is(&["IDENTIFIED"]) {
@@ -462,6 +471,34 @@ mod tests {
             (
                 "set autocommit = 1, password = concat('s', 't')",
                 "set autocommit = 1, password = concat(#, #)",
+            ),
+            (
+                "create procedure p() begin if 1 then set password for u = 's'; end if; end",
+                "create procedure p() begin if 1 then set password for u = #; end if; end",
+            ),
+            (
+                "begin not atomic set password = concat('s', 't'); select 'a'; end",
+                "begin not atomic set password = concat(#, #); select 'a'; end",
+            ),
+            (
+                "create event e on schedule every 1 day do set @a = 'b', password for u = 's'",
+                "create event e on schedule every 1 day do set @a = 'b', password for u = #",
+            ),
+            (
+                "update u set password = 's', a = 'b' where c = 'd'",
+                "update u set password = #, a = 'b' where c = 'd'",
+            ),
+            (
+                "create table t (a int) connection = 'mysql://u:s@h/d/t' comment = 'c'",
+                "create table t (a int) connection = # comment = 'c'",
+            ),
+            (
+                "update mysql.global_priv set priv = json_set(priv, '$.authentication_string', '*0', 'b', 'c')",
+                "update mysql.global_priv set priv = json_set(priv, #, #, 'b', 'c')",
+            ),
+            (
+                "select 1 from mysql.user where authentication_string = '*0' and user = 'u'",
+                "select 1 from mysql.user where authentication_string = # and user = 'u'",
             ),
             ("set statement a = 1 for set password = 's'", "set statement a = 1 for set password = #"),
             ("select 'a'; set password = 's'; select 'b'", "select 'a'; set password = #; select 'b'"),

@@ -773,7 +773,7 @@ macro_rules! error_table {
         UnknownTargetBinlog = 1373, "HY000" { unknown_binlog() = "Target log not found in binlog index"; };
         LogInUse = 1378, "HY000" {
             log_in_use(reader: impl Display) =
-                "A log is in use, will not be reset: {reader} reads it; STOP SLAVE there first";
+                "A log is in use, will not be reset: {reader} reads it; STOP SLAVE on a replica, wait for a backup";
         };
         NoBinaryLogging = 1381, "HY000" { no_binary_logging() = "You are not using binary logging"; };
         PsManyParam = 1390, "HY000" {

@@ -63,11 +63,24 @@ pub struct Fake {
     pub pieces: usize,
     /// Every second piece is sent after all others.
     pub is_mixed: bool,
+    pub timeline: u32,
+    pub cut_lsn: u64,
+    pub cut: &'static str,
+    pub gtid: &'static str,
 }
 
 impl Fake {
     pub fn new(files: Files) -> Fake {
-        Fake { files, server: "server-1", pieces: 1 << 20, is_mixed: false }
+        Fake {
+            files,
+            server: "server-1",
+            pieces: 1 << 20,
+            is_mixed: false,
+            timeline: 1,
+            cut_lsn: 0,
+            cut: "2026-11-28T19:31:00Z",
+            gtid: "0-1-77",
+        }
     }
 
     pub fn manifest(&self) -> Manifest {
@@ -87,8 +100,11 @@ impl Fake {
             server_uuid: self.server.to_owned(),
             layout: "shared".to_owned(),
             gtid_current_pos: "0-1-77".to_owned(),
+            gtid_binlog_pos: self.gtid.to_owned(),
+            timeline: self.timeline,
+            cut_lsn: self.cut_lsn,
             binlog: Some(BinlogPosition { file: "binlog.000001".to_owned(), offset: 9000 }),
-            cut: "2026-11-28T19:31:00Z".to_owned(),
+            cut: self.cut.to_owned(),
             files: self.files.iter().map(entry).collect(),
             ..Manifest::default()
         }

@@ -176,7 +176,7 @@ impl Writer<'_> {
         if !self.sums.contains_key(path) {
             self.sums.insert(path.to_owned(), FileSum::default());
             if bytes.is_empty() {
-                self.sink.write(path, 0, &[]).map_err(BackupError::Sink)?;
+                self.put(|sink| sink.write(path, 0, &[]))?;
             }
         }
         for (n, piece) in bytes.chunks(PIECE_BYTES).enumerate() {
@@ -184,12 +184,25 @@ impl Writer<'_> {
             let offset = offset + (n * PIECE_BYTES) as u64;
             let sum = self.sums.get_mut(path).expect("inserted above");
             sum.add(offset, piece).unwrap_or_else(|_| panic!("a byte of {path} at {offset} is copied twice"));
-            self.sink.write(path, offset, piece).map_err(BackupError::Sink)?;
+            self.put(|sink| sink.write(path, offset, piece))?;
             self.request.control.copied.fetch_add(piece.len() as u64, Ordering::Relaxed);
             self.since_follow += piece.len() as u64;
             self.pace(piece.len() as u64)?;
         }
         Ok(())
+    }
+
+    /// Calls the sink until it has room. A client that reads nothing must not pin the log for ever.
+    fn put(&mut self, write: impl Fn(&mut dyn BackupSink) -> io::Result<()>) -> Result<(), BackupError> {
+        loop {
+            match write(&mut *self.sink) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.check()?;
+                    self.check_space()?;
+                }
+                outcome => return outcome.map_err(BackupError::Sink),
+            }
+        }
     }
 
     /// Returns an error if the backup has to end.
@@ -416,7 +429,8 @@ impl Coordinator {
         }
         self.finish_logs(&mut writer, &pinned)?;
         let manifest = self.manifest(&writer, &pinned, cut, begun_us);
-        writer.sink.finish(&manifest).map_err(BackupError::Sink)?;
+        drop(pinned);
+        writer.put(|sink| sink.finish(&manifest))?;
         Ok(manifest)
     }
 

@@ -4,7 +4,8 @@ use std::io;
 
 use cohort_backup_format::Manifest;
 
-/// Destination of a backup.
+/// Destination of a backup. An error of kind `WouldBlock` means that it has no room yet: nothing was stored,
+/// and the caller calls again, after it has looked at KILL and at the space that the backup pins.
 pub trait BackupSink {
     /// Stores bytes of a file. No byte is stored twice. Without bytes, the file exists nevertheless.
     fn write(&mut self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()>;

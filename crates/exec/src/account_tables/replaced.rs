@@ -50,17 +50,17 @@ impl Session {
         check_table(&self.state, Privilege::Drop, SCHEMA, "global_priv")?;
         cohort_query::guards::check_read_only(&self.state)?;
         self.with_context(job, |ctx| {
-            let outcome = take_over(ctx, &replaced, !flush.local);
+            let outcome = take_over(ctx, &replaced);
             ctx.trx.rollback();
             outcome
         })?;
-        // The statement was logged with the accounts.
+        // The statement was logged with the accounts, even with LOCAL: it drops tables that replicas have.
         let rest = Flush { local: true, ..flush.clone() };
         self.with_context(job, |ctx| cohort_info::flush(ctx, &rest))
     }
 }
 
-fn take_over(ctx: &mut StatementContext<'_>, replaced: &[TableName], is_logged: bool) -> SqlResult<()> {
+fn take_over(ctx: &mut StatementContext<'_>, replaced: &[TableName]) -> SqlResult<()> {
     cohort_ddl::lock_replaced(ctx, replaced)?;
     let defines = |name: &TableName| name.table != "user" && ACCOUNT_TABLES.contains(&&*name.table);
     let accounts = match replaced.iter().any(defines) {
@@ -68,7 +68,7 @@ fn take_over(ctx: &mut StatementContext<'_>, replaced: &[TableName], is_logged: 
         false => None,
     };
     let programs = missing_programs(ctx)?;
-    cohort_ddl::take_over(ctx, accounts, programs, replaced, is_logged)
+    cohort_ddl::take_over(ctx, accounts, programs, replaced)
 }
 
 /// Reads the accounts from the tables of the schema `mysql`.

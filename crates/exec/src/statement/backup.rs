@@ -77,14 +77,14 @@ struct State {
 }
 
 impl Shared {
-    /// Waits for space in the queue, and adds a piece.
+    /// Adds a piece. Waits for space in the queue first, but not for long: the error is `WouldBlock` then.
     fn push(&self, file: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state.lock();
-        while state.queue.len() >= QUEUE_PIECES {
-            if self.control.is_interrupted.load(Ordering::Relaxed) {
-                return Err(io::Error::from(io::ErrorKind::Interrupted));
-            }
+        if state.queue.len() >= QUEUE_PIECES {
             self.has_space.wait_for(&mut state, LOOK_AGAIN);
+        }
+        if state.queue.len() >= QUEUE_PIECES {
+            return Err(io::Error::from(io::ErrorKind::WouldBlock));
         }
         state.queue.push_back(Piece { file: file.to_owned(), offset, bytes: bytes.to_vec() });
         drop(state);
@@ -99,18 +99,25 @@ impl Shared {
 }
 
 /// Sends the files to the client.
-struct StreamSink(Arc<Shared>);
+struct StreamSink {
+    to: Arc<Shared>,
+    /// Number of bytes of the manifest that are in the queue.
+    manifest: usize,
+}
 
 impl BackupSink for StreamSink {
     fn write(&mut self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.push(path, offset, bytes)
+        self.to.push(path, offset, bytes)
     }
 
     fn finish(&mut self, manifest: &Manifest) -> io::Result<()> {
         let text = manifest.encode();
-        let pieces = text.as_bytes().chunks(PIECE_BYTES).enumerate();
-        let mut pieces = pieces.map(|(n, piece)| ((n * PIECE_BYTES) as u64, piece));
-        pieces.try_for_each(|(offset, piece)| self.0.push(MANIFEST, offset, piece))
+        while let Some(left) = text.as_bytes().get(self.manifest..).filter(|left| !left.is_empty()) {
+            let piece = &left[..left.len().min(PIECE_BYTES)];
+            self.to.push(MANIFEST, self.manifest as u64, piece)?;
+            self.manifest += piece.len();
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +143,10 @@ impl Session {
             BackupTarget::Stream => {
                 let head = ResultHead { status: self.status_for(job.more), warnings: 0 };
                 sink.start(&columns(), head);
-                (Box::new(StreamSink(Arc::clone(&shared))), format!("connection {}", self.state.info.id))
+                (
+                    Box::new(StreamSink { to: Arc::clone(&shared), manifest: 0 }),
+                    format!("connection {}", self.state.info.id),
+                )
             }
         };
         self.process().set_state(STATE);
@@ -169,11 +179,13 @@ impl Session {
         // The target may be a symbolic link; a new one is where its parent is.
         let parent = path.parent().unwrap_or(Path::new("/"));
         let real = match server.real(&path) {
+            Ok(real) => {
+                check_secure(&self.state, &*server, &real)?;
+                Ok(real)
+            }
             Err(_) => server.real(parent).map(|parent| parent.join(path.file_name().unwrap_or_default())),
-            real => real,
         };
         let real = real.map_err(|error| failed(&error))?;
-        check_secure(&self.state, &*server, if real == path { parent } else { &real })?;
         check_secure(&self.state, &*server, parent)?;
         let datadir = server.real(server.datadir()).map_err(|error| failed(&error))?;
         if real.starts_with(&datadir) || datadir.starts_with(&real) {

@@ -1,0 +1,353 @@
+//! The archiver: the process that a server with `archive_to` starts.
+//!
+//! # States
+//! 1. HELLO arrives. The timeline must be free, or that of the same server and log ([`claim`]).
+//! 2. START is sent, with the end of what the repository has.
+//! 3. Ranges are gathered into a segment until it has [`SEGMENT_BYTES`] or is [`HOLD`] old ([`Pending`]). The
+//!    segment is written, the store confirms it, ACK is sent. While it is written, a thread reads the next
+//!    frames, [`QUEUE_FRAMES`] at most.
+//! 4. Pieces of a file become parts, which are written at once. A segment that names a file is written after
+//!    all parts of the file were seen in the store.
+//! 5. At the end of the input the rest is written and acknowledged.
+//!
+//! # On failure
+//! The store repeats what may pass. Any other failure is sent as ERROR, and the process ends; the server
+//! starts it again after a pause. What was written stays and is accepted again, because it has the same
+//! contents. An object that this process has not written means that another process archives the same
+//! timeline: a copy of the data directory, or an earlier process that has not ended. Both are refused, and
+//! nothing after that is acknowledged.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use super::frame::{self, Answer, FilePiece, Frame, Hello, Message, Range};
+use super::{
+    FOLDER, Segment, Timeline, has_file, is_file_name, log_name, part_name, stored, stored_timeline,
+    timeline, timeline_name, use_name,
+};
+use crate::failure::{Failure, Result};
+use crate::object::{CHUNK_BYTES, Kind};
+use crate::repository::Repository;
+
+/// Size of a segment, unless a single range is larger.
+const SEGMENT_BYTES: usize = 8 << 20;
+/// Maximum time that a range waits for further ones.
+const HOLD: Duration = Duration::from_millis(800);
+/// Maximum number of frames that wait while a segment is written.
+const QUEUE_FRAMES: usize = 2;
+/// Time between two looks for objects of other processes.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// Maximum number of names of whole files that are kept in memory.
+const WHOLE_MAX: usize = 10_000;
+
+/// Archives what a server sends, until its end. A failure is reported to the server and returned.
+pub fn run(
+    open: impl FnOnce() -> Result<Repository>,
+    input: impl Read + Send + 'static,
+    mut output: impl Write,
+) -> Result<()> {
+    let outcome = open().and_then(|repository| Archiver::serve(&repository, input, &mut output));
+    if let Err(failure) = &outcome {
+        // The server may be gone.
+        let _ = Answer::Error(failure.to_string()).write(&mut output);
+    }
+    outcome
+}
+
+/// Ranges of the segment that is being gathered.
+#[derive(Default)]
+struct Pending {
+    contents: Vec<u8>,
+    from: u64,
+    to: u64,
+    files: BTreeSet<String>,
+    begun: Option<Instant>,
+}
+
+/// The file whose pieces arrive.
+struct OpenFile {
+    name: String,
+    length: u64,
+    crc: u32,
+    /// Offset of the part that is being gathered.
+    offset: u64,
+    part: Vec<u8>,
+    sum: u32,
+}
+
+struct Archiver<'a> {
+    repository: &'a Repository,
+    output: &'a mut dyn Write,
+    timeline: u32,
+    /// The LSN where the next range begins; `None` before the first one.
+    next: Option<u64>,
+    pending: Pending,
+    file: Option<OpenFile>,
+    /// Files that were seen to be whole.
+    whole: BTreeSet<String>,
+    /// The newest segment of this process, or the newest one before it.
+    last: Option<Segment>,
+    written: BTreeSet<(u64, u64)>,
+    looked: Instant,
+}
+
+fn protocol(what: impl std::fmt::Display) -> Failure {
+    Failure::Failed(format!("archive: the server sent what it must not: {what}"))
+}
+
+impl<'a> Archiver<'a> {
+    fn serve(
+        repository: &'a Repository,
+        mut input: impl Read + Send + 'static,
+        output: &'a mut dyn Write,
+    ) -> Result<()> {
+        let first = frame::read(&mut input).map_err(protocol)?;
+        let Some(first) = first else { return Ok(()) };
+        let Message::Hello(hello) = first.message().map_err(protocol)? else {
+            return Err(protocol("the first message is no HELLO"));
+        };
+        let own = claim(repository, &hello)?;
+        let found = stored_timeline(repository, own)?;
+        let last = found.segments.iter().max_by_key(|segment| segment.to).copied();
+        let lsn = last.map_or(hello.lsn, |segment| segment.to);
+        let mut archiver = Archiver {
+            repository,
+            output,
+            timeline: own,
+            next: None,
+            pending: Pending::default(),
+            file: None,
+            whole: BTreeSet::new(),
+            last,
+            written: BTreeSet::new(),
+            looked: Instant::now(),
+        };
+        archiver.answer(&Answer::Start { timeline: own, lsn })?;
+        let (frames, queue) = sync_channel(QUEUE_FRAMES);
+        // Not joined: after a failure it may wait for a server that sends nothing.
+        std::thread::spawn(move || {
+            loop {
+                let read = frame::read(&mut input).transpose();
+                let is_end = !matches!(read, Some(Ok(_)));
+                if read.is_none_or(|read| frames.send(read).is_err()) || is_end {
+                    return;
+                }
+            }
+        });
+        archiver.receive(&queue)
+    }
+
+    fn answer(&mut self, answer: &Answer) -> Result<()> {
+        let written = answer.write(&mut self.output);
+        written.map_err(|error| Failure::Failed(format!("archive: the server is gone: {error}")))
+    }
+
+    fn receive(&mut self, queue: &Receiver<std::io::Result<Frame>>) -> Result<()> {
+        loop {
+            let wait = self.pending.begun.map(|begun| HOLD.saturating_sub(begun.elapsed()));
+            let received = match wait {
+                Some(wait) => queue.recv_timeout(wait),
+                None => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match received {
+                Ok(Ok(frame)) => match frame.message().map_err(protocol)? {
+                    Message::Hello(_) => return Err(protocol("a second HELLO")),
+                    Message::File(piece) => self.add_piece(piece)?,
+                    Message::Range(range) => self.add_range(range, frame)?,
+                },
+                // The rest of a frame was lost: what came before it is whole.
+                Ok(Err(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => return self.flush(),
+                Ok(Err(error)) => return Err(protocol(error)),
+                Err(RecvTimeoutError::Timeout) => self.flush()?,
+                Err(RecvTimeoutError::Disconnected) => return self.flush(),
+            }
+        }
+    }
+
+    fn add_range(&mut self, range: Range, frame: Frame) -> Result<()> {
+        if range.timeline != self.timeline || self.next.is_some_and(|next| next != range.from) {
+            return Err(protocol(format!("a range from LSN {} of timeline {}", range.from, range.timeline)));
+        }
+        if self.file.is_some() {
+            return Err(protocol("a range before the end of a file"));
+        }
+        if !self.pending.contents.is_empty() && self.pending.contents.len() + frame.raw.len() > SEGMENT_BYTES
+        {
+            self.flush()?;
+        }
+        let pending = &mut self.pending;
+        if pending.contents.is_empty() {
+            (pending.from, pending.begun) = (range.from, Some(Instant::now()));
+        }
+        pending.to = range.to;
+        pending.files.extend(range.files);
+        match pending.contents.is_empty() {
+            true => pending.contents = frame.raw,
+            false => pending.contents.extend_from_slice(&frame.raw),
+        }
+        self.next = Some(range.to);
+        match self.pending.contents.len() >= SEGMENT_BYTES {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the segment that was gathered, and acknowledges it.
+    fn flush(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.contents.is_empty() {
+            return Ok(());
+        }
+        for file in &pending.files {
+            if !self.whole.contains(file) && !has_file(self.repository, self.timeline, file)? {
+                return Err(protocol(format!("a range names the file '{file}', which was not sent")));
+            }
+            self.write(Kind::Part, &use_name(self.timeline, file, pending.from, pending.to), &[])?;
+        }
+        self.look_for_others()?;
+        let name = log_name(self.timeline, pending.from, pending.to);
+        let stored = self.write(Kind::Log, &name, &pending.contents)?;
+        self.written.insert((pending.from, pending.to));
+        let segment = Segment { timeline: self.timeline, from: pending.from, to: pending.to, stored };
+        self.last = Some(segment);
+        self.answer(&Answer::Ack { timeline: self.timeline, lsn: pending.to })
+    }
+
+    fn write(&self, kind: Kind, name: &str, contents: &[u8]) -> Result<u64> {
+        self.repository.write_same(kind, name, contents)?.ok_or_else(|| self.conflict(name))
+    }
+
+    fn conflict(&self, name: &str) -> Failure {
+        Failure::Refused(format!(
+            "repository {}: another process has written '{name}': a second server, or a copy of this data directory, \
+             archives to this place. Give each server a repository of its own",
+            self.repository.store().place()
+        ))
+    }
+
+    /// Looks for segments near the end that this process has not written.
+    fn look_for_others(&mut self) -> Result<()> {
+        let Some(last) = self.last.filter(|_| self.looked.elapsed() >= LOOK_AGAIN) else { return Ok(()) };
+        self.looked = Instant::now();
+        let folder = format!("{FOLDER}/{:08x}", self.timeline);
+        for object in self.repository.store().list_after(&folder, &last.name())? {
+            let log = object.name.strip_prefix(&folder).and_then(|name| name.strip_prefix('/'));
+            let range = log.and_then(|log| super::pair(log.strip_suffix(".log")?));
+            if range.is_some_and(|range| !self.written.contains(&range)) {
+                return Err(self.conflict(&object.name));
+            }
+        }
+        // Older ones are before the next look's first name.
+        self.written.retain(|(from, _)| *from >= last.from);
+        Ok(())
+    }
+
+    fn add_piece(&mut self, piece: FilePiece) -> Result<()> {
+        if piece.timeline != self.timeline || !is_file_name(&piece.name) {
+            return Err(protocol(format!("the file '{}' of timeline {}", piece.name, piece.timeline)));
+        }
+        let mut file = match self.file.take() {
+            None if piece.offset == 0 => OpenFile {
+                name: piece.name.clone(),
+                length: piece.length,
+                crc: piece.crc,
+                offset: 0,
+                part: Vec::new(),
+                sum: 0,
+            },
+            Some(file) => file,
+            None => return Err(protocol(format!("'{}' does not begin at 0", piece.name))),
+        };
+        let end = file.offset + file.part.len() as u64;
+        let is_next = (&file.name, file.length, file.crc) == (&piece.name, piece.length, piece.crc);
+        if !is_next || piece.offset != end || piece.bytes.len() as u64 > file.length - end {
+            return Err(protocol(format!("a piece of '{}' at {}", piece.name, piece.offset)));
+        }
+        file.sum = crc32c::crc32c_append(file.sum, &piece.bytes);
+        let mut bytes = &piece.bytes[..];
+        while !bytes.is_empty() {
+            let (part, rest) = bytes.split_at(bytes.len().min(CHUNK_BYTES - file.part.len()));
+            file.part.extend_from_slice(part);
+            bytes = rest;
+            if file.part.len() == CHUNK_BYTES {
+                self.write_part(&mut file)?;
+            }
+        }
+        if file.offset + (file.part.len() as u64) < file.length {
+            self.file = Some(file);
+            return Ok(());
+        }
+        if file.sum != file.crc {
+            return Err(protocol(format!("'{}' has another checksum than it states", file.name)));
+        }
+        if !file.part.is_empty() || file.length == 0 {
+            self.write_part(&mut file)?;
+        }
+        if self.whole.len() == WHOLE_MAX {
+            self.whole.clear();
+        }
+        self.whole.insert(file.name);
+        Ok(())
+    }
+
+    fn write_part(&self, file: &mut OpenFile) -> Result<()> {
+        let head = [&file.length.to_le_bytes()[..], &file.crc.to_le_bytes()].concat();
+        let name = part_name(self.timeline, &file.name, file.offset);
+        self.write(Kind::Part, &name, &[head, std::mem::take(&mut file.part)].concat())?;
+        file.offset += CHUNK_BYTES as u64;
+        Ok(())
+    }
+}
+
+/// Takes a timeline for a server. Refuses one of another server, and a server that has nothing in common with
+/// the timelines that are there.
+fn claim(repository: &Repository, hello: &Hello) -> Result<u32> {
+    let place = repository.store().place();
+    if hello.version != frame::VERSION {
+        return Err(Failure::Newer(format!(
+            "the server's archive has format {}, this cohort-backup has {}; install the same version of both",
+            hello.version,
+            frame::VERSION
+        )));
+    }
+    let (number, _) = *hello.history.last().ok_or_else(|| protocol("a HELLO without timelines"))?;
+    let own = Timeline::of(hello);
+    let refused = |found: &Timeline, number: u32| {
+        Failure::Refused(format!(
+            "repository {place}: timeline {number:08x} is that of the server '{}' (log {:08x}), and this is the server \
+             '{}' (log {:08x}). Give each server a repository of its own",
+            found.server_uuid, found.log_identity, own.server_uuid, own.log_identity
+        ))
+    };
+    if let Some(found) = timeline(repository, number)? {
+        return if found == own { Ok(number) } else { Err(refused(&found, number)) };
+    }
+    let mut strange = None;
+    let mut is_known = false;
+    for other in stored(repository)?.into_keys() {
+        let Some(found) = timeline(repository, other)? else { continue };
+        let is_ancestor = own.history.iter().any(|(timeline, _)| *timeline == other);
+        match is_ancestor && own.history.starts_with(&found.history) {
+            true => is_known = true,
+            false if is_ancestor => return Err(refused(&found, other)),
+            false => strange = strange.or(Some((found, other))),
+        }
+    }
+    match strange {
+        Some((found, other)) if !is_known => Err(refused(&found, other)),
+        _ => {
+            let contents = serde_json::to_vec(&own).expect("all keys are strings");
+            match repository.write_same(Kind::Timeline, &timeline_name(number), &contents)? {
+                Some(_) => Ok(number),
+                None => match timeline(repository, number)? {
+                    Some(found) => Err(refused(&found, number)),
+                    None => {
+                        Err(Failure::Failed(format!("repository {place}: timeline {number:08x} vanished")))
+                    }
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Restore to a point in time: the newest backup before it, the ranges of the archive after that backup, and
+//! a server that applies them.
+//!
+//! # Steps
+//! 1. The timeline, the newest by default, and the newest backup in its history that is not after the target.
+//! 2. The backup is restored as module `target` describes, up to the state in which no server starts.
+//! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one begins after
+//!    the target. A gap before the target is a failure.
+//! 4. The manifest gets its name, and `cohortd --apply-archive` applies the folder, which is removed.
+//!
+//! On failure of step 4 the directory is marked as unfinished again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use cohort_backup_format::UNFINISHED;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::{Branch, Segment, Stored, histories, read_file, read_segment, stored};
+use crate::catalogue::Catalogue;
+use crate::failure::{Failure, Result};
+use crate::progress::Progress;
+use crate::repository::Repository;
+use crate::restore::{fill, finish};
+use crate::target::Target;
+
+/// Folder of the fetched objects in the target; removed at the end.
+const FOLDER_IN_TARGET: &str = "cohort-archive";
+/// Resolution of the cut in a manifest.
+const CUT_RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
+/// Maximum length of the server's messages in a failure.
+const MESSAGES_MAX: usize = 4 << 10;
+
+/// End of a restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// All that the archive has.
+    Latest,
+    /// The last transaction that was committed until then.
+    Time(Timestamp),
+    /// The transaction with this GTID, or with each of these in different domains.
+    Gtid(String),
+}
+
+/// The target of a restore.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    pub stop: Stop,
+    /// The newest unless given.
+    pub timeline: Option<u32>,
+    /// Name of the backup; chosen unless given.
+    pub backup: Option<&'a str>,
+    pub server: &'a Path,
+}
+
+/// The outcome.
+#[derive(Debug)]
+pub struct Recovered {
+    pub catalogue: Catalogue,
+    /// The server's report; `None` if the archive has nothing after the backup.
+    pub report: Option<Value>,
+    /// Time of the newest range that was applied.
+    pub archived_until: Option<Timestamp>,
+    pub seconds: f64,
+}
+
+/// Returns the sequence number of each domain of a GTID position.
+fn domains(position: &str) -> Option<BTreeMap<u32, u64>> {
+    let gtids = position.split(',').map(str::trim).filter(|gtid| !gtid.is_empty());
+    let parsed = gtids.map(|gtid| {
+        let mut numbers = gtid.split('-');
+        let domain = numbers.next()?.parse().ok()?;
+        let _server: u32 = numbers.next()?.parse().ok()?;
+        let sequence = numbers.next()?.parse().ok()?;
+        numbers.next().is_none().then_some((domain, sequence))
+    });
+    parsed.collect()
+}
+
+/// Parses a time: with an offset, or in UTC.
+pub fn parse_time(text: &str) -> Result<Timestamp> {
+    let plain = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    let parsed = text.parse::<Timestamp>().ok().or_else(|| plain().map(|zoned| zoned.timestamp()));
+    parsed.ok_or_else(|| {
+        Failure::Refused(format!("'{text}' is no time; write it as '2026-11-28 19:30:00', which is UTC"))
+    })
+}
+
+impl Stop {
+    /// Returns whether a backup's state is not after the target.
+    fn is_after(&self, backup: &Catalogue) -> Result<bool> {
+        let damaged = |what: &str| {
+            Failure::Damaged(format!("the manifest of backup {} has no correct {what}", backup.name))
+        };
+        match self {
+            Stop::Latest => Ok(true),
+            Stop::Time(time) => {
+                let cut: Timestamp = backup.manifest.cut.parse().map_err(|_| damaged("time"))?;
+                Ok(cut + CUT_RESOLUTION <= *time)
+            }
+            Stop::Gtid(gtid) => {
+                let refused = || Failure::Refused(format!("'{gtid}' is no GTID, such as 0-1-77"));
+                let wanted = domains(gtid).filter(|wanted| !wanted.is_empty()).ok_or_else(refused)?;
+                let has =
+                    domains(&backup.manifest.gtid_binlog_pos).ok_or_else(|| damaged("GTID position"))?;
+                Ok(wanted.iter().all(|(domain, sequence)| has.get(domain).is_none_or(|it| it <= sequence)))
+            }
+        }
+    }
+
+    fn option(&self) -> Option<String> {
+        match self {
+            Stop::Latest => None,
+            Stop::Time(time) => Some(format!("--stop-time=@{}", time.as_microsecond())),
+            Stop::Gtid(gtid) => Some(format!("--stop-gtid={gtid}")),
+        }
+    }
+}
+
+/// Returns whether a backup's state lies on the way to the end of a timeline.
+fn is_on_way(backup: &Catalogue, history: &[Branch]) -> bool {
+    let own = backup.manifest.timeline;
+    let next = history.iter().skip_while(|(timeline, _)| *timeline != own).nth(1);
+    let is_in = history.iter().any(|(timeline, _)| *timeline == own);
+    is_in && next.is_none_or(|(_, begin)| backup.manifest.cut_lsn <= *begin)
+}
+
+/// Segments after a backup, in order.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Way {
+    segments: Vec<Segment>,
+    /// Timeline, and LSN where the first gap begins, if a later range exists.
+    gap: Option<(u32, u64)>,
+}
+
+/// Finds the way from an LSN of a timeline along a history.
+fn way(timelines: &BTreeMap<u32, Stored>, history: &[Branch], timeline: u32, cut: u64) -> Way {
+    let mut way = Way::default();
+    let path: Vec<_> = history.iter().skip_while(|(number, _)| *number != timeline).collect();
+    let nothing = Stored::default();
+    let mut position = cut;
+    for (n, (number, _)) in path.iter().enumerate() {
+        let end = path.get(n + 1).map_or(u64::MAX, |(_, begin)| *begin);
+        let stored = timelines.get(number).unwrap_or(&nothing);
+        while position < end {
+            // A segment begins before the first position only where a backup was cut, or a timeline begins.
+            let fits = |s: &&Segment| s.from <= position && position < s.to;
+            let exact = stored.segments.iter().filter(|s| s.from == position).max_by_key(|s| s.to);
+            let Some(found) = exact.or_else(|| stored.segments.iter().rfind(fits)) else {
+                let has_more = |stored: &Stored| stored.end().is_some_and(|end| end > position);
+                let is_gap = path[n..].iter().any(|(number, _)| timelines.get(number).is_some_and(has_more));
+                way.gap = is_gap.then_some((*number, position));
+                return way;
+            };
+            way.segments.push(*found);
+            position = found.to;
+        }
+        position = position.min(end);
+    }
+    way
+}
+
+/// A backup, and the way from there.
+struct Plan {
+    catalogue: Catalogue,
+    timeline: u32,
+    way: Way,
+}
+
+fn plan(repository: &Repository, request: &Request<'_>) -> Result<Plan> {
+    let place = repository.store().place();
+    let timelines = stored(repository)?;
+    let with_ranges = || timelines.iter().filter(|(_, stored)| !stored.segments.is_empty());
+    let number = match request.timeline {
+        Some(number) => number,
+        None => with_ranges().map(|(number, _)| *number).max().ok_or_else(|| {
+            Failure::Refused(format!(
+                "repository {place} has no archive of the log: set archive_to on the server. Without it `restore` \
+                 restores the state of a backup"
+            ))
+        })?,
+    };
+    let histories = histories(repository, std::iter::once(number))?;
+    let history = histories.get(&number).map(|found| found.history.clone()).ok_or_else(|| {
+        Failure::Refused(format!("repository {place} has no archive of timeline {number:08x}"))
+    })?;
+    let mut found = None;
+    match request.backup {
+        Some(name) => {
+            let catalogue = repository.find(name)?;
+            if !is_on_way(&catalogue, &history) || !request.stop.is_after(&catalogue)? {
+                return Err(Failure::Refused(format!(
+                    "backup {} is after the target, or not in the history of timeline {number:08x}",
+                    catalogue.name
+                )));
+            }
+            found = Some(catalogue);
+        }
+        None => {
+            for name in repository.backups()?.iter().rev() {
+                let catalogue = repository.catalogue(name)?;
+                if is_on_way(&catalogue, &history) && request.stop.is_after(&catalogue)? {
+                    found = Some(catalogue);
+                    break;
+                }
+            }
+        }
+    }
+    let catalogue = found.ok_or_else(|| {
+        Failure::Refused(format!(
+            "repository {place} has no backup before the target in the history of timeline {number:08x}; `list` \
+             shows the states of the backups"
+        ))
+    })?;
+    let way = way(&timelines, &history, catalogue.manifest.timeline, catalogue.manifest.cut_lsn);
+    Ok(Plan { catalogue, timeline: number, way })
+}
+
+/// Restores the state at a target into a directory that is new or empty.
+pub fn recover(
+    repository: &Repository,
+    request: &Request<'_>,
+    directory: &Path,
+    progress: &Progress,
+) -> Result<Recovered> {
+    let begun = Instant::now();
+    let Plan { catalogue, timeline, way } = plan(repository, request)?;
+    let target = Target::open(directory)?;
+    let log: u64 = way.segments.iter().map(|segment| segment.stored).sum();
+    progress.expect(Some(catalogue.bytes() + log));
+    fill(repository, &catalogue, &target, progress)?;
+    let folder = target.path().join(FOLDER_IN_TARGET);
+    let archived_until = fetch(repository, &catalogue, &way, &request.stop, &folder, progress)?;
+    finish(&target, &catalogue)?;
+    let mut report = None;
+    if archived_until.is_some() {
+        let applied = apply(request, &catalogue, timeline, &target, &folder);
+        if applied.is_err() {
+            let mark = target.path().join(UNFINISHED);
+            File::create(&mark).map_err(|error| Failure::of_file(&mark, error))?;
+        }
+        report = Some(applied?);
+        std::fs::remove_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
+        target.own_all()?;
+    }
+    let until = archived_until.filter(|time| *time > 0);
+    let until = until.and_then(|time| Timestamp::from_microsecond(time as i64).ok());
+    Ok(Recovered { catalogue, report, archived_until: until, seconds: begun.elapsed().as_secs_f64() })
+}
+
+/// Fetches the segments up to the target, and the files that they name. Returns the newest time, 0 if it is
+/// unknown; `None` if there was nothing to fetch.
+fn fetch(
+    repository: &Repository,
+    catalogue: &Catalogue,
+    way: &Way,
+    stop: &Stop,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<Option<u64>> {
+    let target = match stop {
+        Stop::Time(time) => time.as_microsecond().max(0) as u64,
+        _ => u64::MAX,
+    };
+    let mut newest = None;
+    let mut files = BTreeSet::new();
+    for segment in &way.segments {
+        let read = read_segment(repository, segment)?;
+        let is_later = |time: u64| time > target;
+        if read.frames.first().is_some_and(|range| is_later(range.first_time)) {
+            return Ok(newest);
+        }
+        let last = read.frames.iter().map(|range| range.last_time).max().unwrap_or(0);
+        let log = folder.join(segment.name().split_once('/').expect("it has folders").1);
+        create(&log, |file| file.write_all(&read.contents).map_err(|error| Failure::of_file(&log, error)))?;
+        progress.add(segment.stored);
+        let cut = catalogue.manifest.cut_lsn;
+        let is_needed = |to: u64| segment.timeline != catalogue.manifest.timeline || to > cut;
+        for name in read.frames.iter().filter(|range| is_needed(range.to)).flat_map(|range| &range.files) {
+            if files.insert((segment.timeline, name.clone())) {
+                let path = folder.join(format!("{:08x}/files/{name}", segment.timeline));
+                create(&path, |file| {
+                    let write =
+                        |bytes: &[u8]| file.write_all(bytes).map_err(|error| Failure::of_file(&path, error));
+                    read_file(repository, segment.timeline, name, write).map(drop)
+                })?;
+            }
+        }
+        newest = newest.max(Some(last));
+        if is_later(last) {
+            return Ok(newest);
+        }
+    }
+    match way.gap {
+        None => Ok(newest),
+        Some((timeline, lsn)) => {
+            let time = newest.and_then(|time| Timestamp::from_microsecond(time as i64).ok());
+            Err(Failure::Damaged(format!(
+                "the archive has a gap at LSN {lsn} of timeline {timeline:08x}, before the target. A restore with \
+                 --to-time can reach {}; later states need a backup that was taken after the gap",
+                time.map_or_else(|| catalogue.manifest.cut.clone(), |time| time.to_string())
+            )))
+        }
+    }
+}
+
+fn create(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+    let failed = |error| Failure::of_file(path, error);
+    std::fs::create_dir_all(path.parent().expect("below the target")).map_err(failed)?;
+    write(&mut File::create_new(path).map_err(failed)?)
+}
+
+/// Runs the server that applies the folder, and returns its report.
+fn apply(
+    request: &Request<'_>,
+    catalogue: &Catalogue,
+    timeline: u32,
+    target: &Target,
+    folder: &Path,
+) -> Result<Value> {
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| Failure::of_file(path, error));
+    let mut command = Command::new(request.server);
+    command.arg("--no-defaults");
+    command.arg(format!("--datadir={}", absolute(target.path())?.display()));
+    command.arg(format!("--apply-archive={}", absolute(folder)?.display()));
+    command.args(request.stop.option());
+    command.arg(format!("--stop-timeline={timeline}"));
+    command.args(server_options(catalogue));
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| Failure::of_file(request.server, error))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let report = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+    match report {
+        Some(report) if output.status.success() => Ok(report),
+        _ => {
+            let messages = String::from_utf8_lossy(&output.stderr);
+            let begin = messages.ceil_char_boundary(messages.len().saturating_sub(MESSAGES_MAX));
+            Err(Failure::Failed(format!(
+                "{} --apply-archive: {}: {}",
+                request.server.display(),
+                output.status,
+                messages[begin..].trim()
+            )))
+        }
+    }
+}
+
+/// Returns the options of a server that starts in a restored directory.
+pub fn server_options(catalogue: &Catalogue) -> [String; 2] {
+    let log_bin = match catalogue.manifest.log_bin.as_str() {
+        "" => "--skip-log-bin".to_owned(),
+        name => format!("--log-bin={name}"),
+    };
+    [log_bin, format!("--server-id={}", catalogue.manifest.server_id.max(1))]
+}
+
+/// Returns the server's program: the given one, that next to this program, or that of PATH.
+pub fn find_server(given: Option<&Path>) -> PathBuf {
+    const NAME: &str = "cohortd";
+    let next = std::env::current_exe().ok().map(|own| own.with_file_name(NAME)).filter(|next| next.exists());
+    given.map(Path::to_owned).or(next).unwrap_or_else(|| PathBuf::from(NAME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(segments: &[(u32, u64, u64)]) -> BTreeMap<u32, Stored> {
+        let mut timelines: BTreeMap<u32, Stored> = BTreeMap::new();
+        for &(timeline, from, to) in segments {
+            let segment = Segment { timeline, from, to, stored: 1 };
+            timelines.entry(timeline).or_default().segments.push(segment);
+        }
+        timelines
+    }
+
+    #[test]
+    fn ways_follow_the_history_and_name_their_gap() {
+        let history = [(1, 0), (9, 50)];
+        type Case<'a> = (&'a [(u32, u64, u64)], u32, u64, &'a [(u32, u64)], Option<(u32, u64)>);
+        let cases: &[Case<'_>] = &[
+            // The backup was cut within a segment; the parent is used up to the branch.
+            (&[(1, 0, 20), (1, 20, 60), (1, 60, 80), (9, 50, 70)], 1, 10, &[(1, 0), (1, 20), (9, 50)], None),
+            // The backup is younger than the branch.
+            (&[(1, 0, 60), (9, 50, 70), (9, 70, 90)], 9, 70, &[(9, 70)], None),
+            (&[(1, 0, 20), (1, 30, 60), (9, 50, 70)], 1, 0, &[(1, 0)], Some((1, 20))),
+            (&[(1, 0, 20), (9, 50, 70)], 1, 0, &[(1, 0)], Some((1, 20))),
+            (&[(1, 0, 60), (9, 55, 70)], 1, 0, &[(1, 0)], Some((9, 50))),
+            // Nothing after the backup.
+            (&[(1, 0, 50)], 1, 50, &[], None),
+            (&[], 1, 50, &[], None),
+            // The newest range ends before the branch, and nothing follows.
+            (&[(1, 0, 20)], 1, 0, &[(1, 0)], None),
+            // Two segments begin at one LSN: the longer one is used.
+            (&[(1, 0, 20), (1, 0, 40), (1, 40, 50), (9, 50, 51)], 1, 0, &[(1, 0), (1, 40), (9, 50)], None),
+        ];
+        for (segments, timeline, cut, expected, gap) in cases {
+            let found = way(&archive(segments), &history, *timeline, *cut);
+            let names: Vec<_> = found.segments.iter().map(|s| (s.timeline, s.from)).collect();
+            assert_eq!((&names[..], found.gap), (*expected, *gap), "{segments:?} from {timeline} {cut}");
+        }
+    }
+
+    #[test]
+    fn times_and_positions_are_parsed() {
+        let second = |text: &str| parse_time(text).map(|time| time.as_second()).ok();
+        assert_eq!(second("2026-11-28 19:30:00"), Some(1_795_894_200));
+        assert_eq!(second("2026-11-28T20:30:00+01:00"), Some(1_795_894_200));
+        assert_eq!(
+            parse_time("2026-11-28 19:30:00.5").expect("a time").as_microsecond() % 1_000_000,
+            500_000
+        );
+        assert_eq!((second("yesterday"), second("2026-13-01")), (None, None));
+        assert_eq!(domains("0-1-77, 3-1-5"), Some(BTreeMap::from([(0, 77), (3, 5)])));
+        assert_eq!((domains("0-1"), domains("x"), domains("0-1-2-3")), (None, None, None));
+    }
+}

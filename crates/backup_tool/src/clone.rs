@@ -1,0 +1,229 @@
+//! Clones a running server: the stream of its backup becomes a data directory of this machine.
+//!
+//! Pieces are written as they arrive; the manifest is the last file, and every file must have the length and
+//! the checksum that it states. Module `target` has the steps, and the state that a failure leaves.
+//!
+//! For a replica the directory gets two more files: options with which its server starts ([`OPTIONS`]), and
+//! statements that make it a replica of the cloned server at the position of the cut ([`STATEMENTS`]).
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use cohort_backup_format::{FileSum, MANIFEST, Manifest, UNFINISHED};
+
+use crate::catalogue::check_name;
+use crate::client::{Account, Client, quoted, text_of};
+use crate::failure::{Failure, Result};
+use crate::progress::{Pace, Progress};
+use crate::source::{Server, Source, of_manifest};
+use crate::take::MANIFEST_BYTES_MAX;
+use crate::target::Target;
+
+/// Option file of a new replica.
+pub const OPTIONS: &str = "cohort-replica.cnf";
+/// Statements that start replication, for one execution.
+pub const STATEMENTS: &str = "cohort-replica.sql";
+
+/// The replica that is made of a clone.
+#[derive(Clone, Debug)]
+pub struct Replica {
+    pub server_id: u32,
+    /// Account of the replica on its source.
+    pub user: String,
+    pub password: String,
+}
+
+/// The outcome of `clone`.
+#[derive(Debug)]
+pub struct Cloned {
+    pub manifest: Manifest,
+    pub seconds: f64,
+}
+
+/// Clones a server into a directory that is new or empty.
+pub fn clone(
+    account: &Account,
+    directory: &Path,
+    replica: Option<&Replica>,
+    rate: Option<u64>,
+    progress: &Progress,
+) -> Result<Cloned> {
+    let begun = Instant::now();
+    let mut client = Client::connect(account)?;
+    let source = replica.map(|_| source_of(&mut client, account)).transpose()?;
+    let target = Target::open(directory)?;
+    target.begin(0)?;
+    let mut receiver = Receiver::new(&target);
+    let mut pace = Pace::new(rate);
+    Server::new(client).send(&mut |name, offset, bytes| {
+        pace.spend(bytes.len());
+        progress.add(bytes.len() as u64);
+        receiver.add(name, offset, bytes)
+    })?;
+    let manifest = receiver.finish()?;
+    let mut files: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
+    if let (Some(replica), Some(source)) = (replica, source) {
+        write(&target, OPTIONS, &options(&manifest, replica, directory)?)?;
+        write(&target, STATEMENTS, &statements(&manifest, replica, &source, account))?;
+        files.extend([OPTIONS, STATEMENTS]);
+    }
+    files.push(UNFINISHED);
+    target.finish(files.into_iter())?;
+    Ok(Cloned { manifest, seconds: begun.elapsed().as_secs_f64() })
+}
+
+fn write(target: &Target, name: &str, text: &str) -> Result<()> {
+    let file = target.create(name, 0)?;
+    file.write_all_at(text.as_bytes(), 0).map_err(|error| Failure::of_file(&target.path().join(name), error))
+}
+
+/// Writes the pieces of a stream into a directory.
+struct Receiver<'a> {
+    target: &'a Target,
+    sums: HashMap<String, FileSum>,
+    manifest: Vec<u8>,
+    /// The file of the last piece.
+    open: Option<(String, File)>,
+}
+
+impl<'a> Receiver<'a> {
+    fn new(target: &'a Target) -> Receiver<'a> {
+        Receiver { target, sums: HashMap::new(), manifest: Vec::new(), open: None }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.target.path().join(name)
+    }
+
+    fn add(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Result<()> {
+        if name == MANIFEST {
+            if offset != self.manifest.len() as u64 || bytes.len() + self.manifest.len() > MANIFEST_BYTES_MAX
+            {
+                return Err(Failure::Failed(
+                    "the server sent a manifest with gaps or without end".to_owned(),
+                ));
+            }
+            self.manifest.extend_from_slice(bytes);
+            return Ok(());
+        }
+        if self.open.as_ref().is_none_or(|(open, _)| open != name) {
+            let file = match self.sums.contains_key(name) {
+                true => OpenOptions::new()
+                    .write(true)
+                    .open(self.path(name))
+                    .map_err(|error| Failure::of_file(&self.path(name), error))?,
+                false => {
+                    check_name(name).map_err(Failure::Refused)?;
+                    self.target.create(name, 0)?
+                }
+            };
+            self.open = Some((name.to_owned(), file));
+        }
+        self.sums
+            .entry(name.to_owned())
+            .or_default()
+            .add(offset, bytes)
+            .map_err(|_| Failure::Failed(format!("the server sent bytes of '{name}' at {offset} twice")))?;
+        let (_, file) = self.open.as_ref().expect("opened above");
+        file.write_all_at(bytes, offset).map_err(|error| Failure::of_file(&self.path(name), error))
+    }
+
+    /// Compares all files with the manifest, gives them their lengths, and writes the manifest.
+    fn finish(self) -> Result<Manifest> {
+        if self.manifest.is_empty() {
+            return Err(Failure::Failed("the stream ended before the manifest: it is no backup".to_owned()));
+        }
+        let manifest = Manifest::decode(&self.manifest, Path::new(MANIFEST)).map_err(of_manifest)?;
+        let mut sums = self.sums;
+        for entry in &manifest.files {
+            let path = self.target.path().join(&entry.path);
+            let sum = sums.remove(&entry.path);
+            // A file without bytes, or of zeros only, is in the manifest alone.
+            if sum.is_none() {
+                self.target.create(&entry.path, 0)?;
+            }
+            let sum = sum.unwrap_or_default();
+            if sum.end() > entry.size || entry.crc32c != Some(sum.of_file(entry.size)) {
+                return Err(Failure::Damaged(format!(
+                    "'{}' does not have the length and the checksum that the manifest has for it; clone again",
+                    entry.path
+                )));
+            }
+            let file = OpenOptions::new().write(true).open(&path);
+            file.and_then(|file| file.set_len(entry.size)).map_err(|error| Failure::of_file(&path, error))?;
+        }
+        if let Some(name) = sums.keys().next() {
+            return Err(Failure::Damaged(format!("the manifest does not list '{name}'")));
+        }
+        let path = self.target.path().join(UNFINISHED);
+        std::fs::write(&path, &self.manifest).map_err(|error| Failure::of_file(&path, error))?;
+        Ok(manifest)
+    }
+}
+
+/// Returns host and port under which a replica reaches the server. Fails if it cannot be a source.
+fn source_of(client: &mut Client, account: &Account) -> Result<(String, u16)> {
+    let row = client.row("SELECT @@log_bin, @@port")?;
+    let [log_bin, port] = &row[..] else { return Err(Failure::Failed("a row of another form".to_owned())) };
+    if text_of(log_bin) != "1" {
+        let text = "the server writes no binary log, so it cannot have replicas; set log_bin";
+        return Err(Failure::Refused(text.to_owned()));
+    }
+    if let (None, Some(host)) = (&account.socket, &account.host) {
+        return Ok((host.clone(), account.port));
+    }
+    match text_of(port).parse() {
+        Ok(port) if port > 0 => Ok(("127.0.0.1".to_owned(), port)),
+        _ => Err(Failure::Refused("the server accepts no connections over the network".to_owned())),
+    }
+}
+
+fn options(manifest: &Manifest, replica: &Replica, directory: &Path) -> Result<String> {
+    let directory = std::path::absolute(directory).map_err(|error| Failure::of_file(directory, error))?;
+    let mut text = format!(
+        "# Starts the clone in this directory. Add the settings that your servers have in common.\n\
+         [mariadb]\ndatadir = {}\nserver_id = {}\n",
+        directory.display(),
+        replica.server_id
+    );
+    if !manifest.log_bin.is_empty() {
+        text += &format!("log_bin = {}\n", manifest.log_bin);
+    }
+    if manifest.layout != "shared" {
+        text += &format!("log_layout = {}\n", manifest.layout);
+    }
+    Ok(text)
+}
+
+fn statements(
+    manifest: &Manifest,
+    replica: &Replica,
+    (host, port): &(String, u16),
+    account: &Account,
+) -> String {
+    let mut text = format!(
+        "-- Makes the clone in this directory a replica of {host}:{port}. Run it once; the first start has\n\
+         -- --skip-slave-start.\n\
+         STOP ALL SLAVES;\n"
+    );
+    for source in &manifest.sources {
+        text += &format!("RESET SLAVE {} ALL;\n", quoted(&source.connection));
+    }
+    text += &format!("SET GLOBAL gtid_slave_pos = {};\n", quoted(&manifest.gtid_binlog_pos));
+    text += &format!("CHANGE MASTER TO MASTER_HOST = {}, MASTER_PORT = {port},\n", quoted(host));
+    text += &format!("  MASTER_USER = {},", quoted(&replica.user));
+    text += &format!(" MASTER_PASSWORD = {},\n", quoted(&replica.password));
+    if account.demands_tls() {
+        text += "  MASTER_SSL = 1,";
+        if let Some(ca) = &account.ca {
+            let ca = std::path::absolute(ca).unwrap_or_else(|_| ca.clone());
+            text += &format!(" MASTER_SSL_CA = {},", quoted(&ca.to_string_lossy()));
+        }
+        let verifies = u8::from(account.ca.is_some() || account.proves_certificate);
+        text += &format!(" MASTER_SSL_VERIFY_SERVER_CERT = {verifies},\n");
+    }
+    text + "  MASTER_USE_GTID = slave_pos;\nSTART SLAVE;\n"
+}
