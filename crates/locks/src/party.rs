@@ -29,8 +29,8 @@
 //!    requests the global lock meanwhile: it would queue after requests that wait for this party.
 //!
 //! # Lock order
-//! `graph`, a queue, an owner's `wait`, the party's `waiting`. `transaction`, `others`, an owner's `party` and
-//! its `names` are held briefly; a name's queue may be locked under `names`.
+//! `graph`, a queue, an owner's `wait`, the party's `waiting`. `transaction`, `others`, an owner's `party`
+//! and its `names` are held briefly; a name's queue may be locked under `names`.
 //!
 //! # Reports
 //! [`Party::names`] lists the metadata locks of a session, also those that are anonymous. It may be called by

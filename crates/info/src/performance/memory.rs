@@ -1,5 +1,5 @@
-//! `performance_schema.memory_summary_*`: the memory that is accounted for. Bytes in use are known, numbers of
-//! allocations are not.
+//! `performance_schema.memory_summary_*`: the memory that is accounted for. Bytes in use are known, numbers
+//! of allocations are not.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const POOL: &str = "memory/innodb/buf_buf_pool";
 /// Memory of one kind: its name, the bytes in use, and the most that were.
 struct Use(&'static str, u64, u64);
 
-/// Returns a row. `owner` has the cells that tell the owners apart.
+/// Returns a row. `owner` has the cells that name its owner.
 fn row(columns: &[VirtualColumn], Use(name, used, peak): Use, owner: &[(&str, Value)]) -> Vec<Value> {
     let cell = |column: &VirtualColumn| match column.name {
         "EVENT_NAME" => text(name),
