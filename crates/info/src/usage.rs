@@ -134,7 +134,7 @@ pub(super) fn tables(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementCont
     let mut rows = Vec::new();
     for (table, usage) in ctx.db.tables.usages() {
         let used = usage.values();
-        let (read, changed) = (used.read(), used.changed());
+        let (read, changed) = (used.read, used.changed());
         if read + changed == 0 || !sees_table(&access, &table.name.schema, &table.name.table) {
             continue;
         }
@@ -213,7 +213,7 @@ pub(super) fn table_io(
         };
         let changes = [used.inserted, used.updated, used.deleted];
         if !by_index {
-            add(None, used.read(), changes);
+            add(None, used.read, changes);
             continue;
         }
         for (index, read) in &used.indexes {

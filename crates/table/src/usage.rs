@@ -18,6 +18,8 @@ pub enum RowChange {
 /// Counters of a table. All versions of the table share them.
 #[derive(Debug, Default)]
 pub struct TableUsage {
+    /// Rows read in any way.
+    read: AtomicU64,
     /// Rows read by a scan of the whole table.
     scanned: AtomicU64,
     changed: [AtomicU64; 3],
@@ -30,6 +32,7 @@ pub struct TableUsage {
 /// Values of the counters of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableUse {
+    pub read: u64,
     pub scanned: u64,
     pub inserted: u64,
     pub updated: u64,
@@ -40,11 +43,6 @@ pub struct TableUse {
 }
 
 impl TableUse {
-    /// Returns the rows read in any way.
-    pub fn read(&self) -> u64 {
-        self.scanned + self.indexes.iter().map(|(_, rows)| rows).sum::<u64>()
-    }
-
     /// Returns the rows inserted, updated and deleted.
     pub fn changed(&self) -> u64 {
         self.inserted + self.updated + self.deleted
@@ -57,6 +55,7 @@ impl TableUsage {
         let [inserted, updated, deleted] = [0, 1, 2].map(|n| self.changed[n].load(Ordering::Relaxed));
         let rows = |(name, rows): (&String, &Arc<AtomicU64>)| (name.clone(), rows.load(Ordering::Relaxed));
         TableUse {
+            read: self.read.load(Ordering::Relaxed),
             scanned: self.scanned.load(Ordering::Relaxed),
             inserted,
             updated,
@@ -73,7 +72,7 @@ impl TableUsage {
 
     /// Sets the counters of the table to 0, without those of its indexes.
     pub fn reset_table(&self) {
-        let of_table = self.changed.iter().chain([&self.scanned, &self.index_changes]);
+        let of_table = self.changed.iter().chain([&self.read, &self.scanned, &self.index_changes]);
         of_table.for_each(|count| count.store(0, Ordering::Relaxed));
     }
 }
@@ -112,6 +111,7 @@ impl OpenUsage {
 
     /// Counts rows read by an index, or by a scan of the whole table.
     pub fn count_read(&self, index: Option<usize>, rows: u64) {
+        self.table.read.fetch_add(rows, Ordering::Relaxed);
         let count = index.and_then(|index| self.indexes.get(index));
         count.map_or(&self.table.scanned, |count| &**count).fetch_add(rows, Ordering::Relaxed);
     }
