@@ -15,8 +15,9 @@ made() {
   shift
   [ -e "$archive" ] && return
   local packages="$*"
+  # A root that is lost in a crash is made again: dpkg need not sync its files.
   mmdebstrap --quiet --variant=apt --include="${packages// /,}" --aptopt='APT::Install-Recommends "false"' \
-    bookworm "$new" /etc/apt/sources.list.d/debian.sources
+    --dpkgopt=force-unsafe-io bookworm "$new" /etc/apt/sources.list.d/debian.sources
   mv "$new" "$archive"
 }
 

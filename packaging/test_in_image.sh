@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs the image's entry point as a container would; see test.sh.
 set -euo pipefail
+unset TMPDIR
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 passed=0
 trap 'echo "FAILED   $current: line $LINENO: $BASH_COMMAND"; exit 1' ERR

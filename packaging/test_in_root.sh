@@ -2,6 +2,8 @@
 # Uses the package as an administrator does, in a Debian root with mariadb-server; see test.sh.
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+# The caller's directory for temporary files is not that of the root.
+unset TMPDIR
 cd /test
 DEB="$(ls cohort-server_*.deb)"
 CONFIGURATION=/etc/cohort/cohort.cnf
@@ -50,7 +52,7 @@ chmod +x /usr/sbin/policy-rc.d
 step "mariadb-server runs, with accounts and data"
 install -d -o mysql -g mysql /run/mysqld
 mariadbd --user=mysql >/test/mariadbd.log 2>&1 &
-for _ in $(seq 100); do mariadb_root -e 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.1; done
+for _ in $(seq 600); do mariadb_root -e 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.1; done
 mariadb_root <<'SQL'
 CREATE DATABASE shop; USE shop;
 CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(40), price DECIMAL(9,2));

@@ -1,6 +1,6 @@
 //! `cargo xtask book DIR`: prepares the pages of the book for mdbook.
 //!
-//! Pages in docs are copied. Pages in the checkout's root get a name within the book ([`ROOT_PAGES`]). Links
+//! Pages in docs are copied. Those in the checkout's root get a name within the book ([`RENAMED`]). Links
 //! between pages are kept. A link to a source file is replaced by its text, because the book does not contain
 //! the source.
 
@@ -12,8 +12,10 @@ use crate::links::normal;
 use crate::pages::track_record;
 use crate::source::Source;
 
-/// Pages outside of docs, with their names in the book.
-const ROOT_PAGES: &[(&str, &str)] = &[
+/// Pages with another name in the book: those outside of docs, and an index, which mdbook renames without its
+/// links.
+const RENAMED: &[(&str, &str)] = &[
+    ("docs/decisions/README.md", "decisions/index.md"),
     ("README.md", "introduction.md"),
     ("ARCHITECTURE.md", "architecture.md"),
     ("CHANGELOG.md", "changelog.md"),
@@ -69,7 +71,7 @@ pub fn check(sources: &[Source], findings: &mut Vec<String>) {
 
 /// Returns the name of a page within the book, or `None` if it is not part of it.
 fn name_in_book(path: &str) -> Option<String> {
-    if let Some((_, name)) = ROOT_PAGES.iter().find(|(page, _)| *page == path) {
+    if let Some((_, name)) = RENAMED.iter().find(|(page, _)| *page == path) {
         return Some((*name).to_owned());
     }
     let is_page = path.starts_with("docs/") && path.ends_with(".md") && !path.starts_with(LAB);
@@ -137,6 +139,7 @@ mod tests {
                 "[d](../disk.md) [2](0002-b.md)",
                 "[d](../disk.md) [2](../decisions/0002-b.md)",
             ),
+            ("README.md", "[g](docs/decisions/README.md)", "[g](decisions/index.md)"),
             ("docs/disk.md", "[e](https://example.org) [f](#two)", "[e](https://example.org) [f](#two)"),
         ] {
             let name = name_in_book(path).expect("a page");

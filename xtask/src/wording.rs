@@ -21,7 +21,8 @@ const COUNTERS: &[Counter] = &[
 ];
 
 const PEOPLE: &[&str] = &["nobody", "somebody", "whoever", "everybody"];
-const TRANSLATIONS: &[&str] = &["anew", "beside", "behind", "aside", "so many", "be it"];
+const TRANSLATIONS: &[&str] =
+    &["anew", "as ever", "beside", "behind", "aside", "so many", "be it", "is had", "are had", "vouch"];
 const TELL: &[&str] = &["tell", "tells", "told"];
 const HEADLESS: &[&str] = &["What", "Who", "Of", "The same", "So"];
 

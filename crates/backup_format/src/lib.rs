@@ -19,15 +19,21 @@
 //! | file | concept |
 //! |---|---|
 //! | `manifest.rs` | the manifest, its encoding and checksum |
+//! | `frame.rs` | frames of the archive of the log |
 //! | `sum.rs` | checksum of a file whose pieces come in any order |
 //! | `verify.rs` | comparison of a directory with its manifest |
 
+mod frame;
 mod manifest;
 mod sum;
 mod verify;
 
+pub use frame::{
+    ARCHIVE_FORMAT, FRAME_BYTES_MAX, FilePiece, Frame, FrameError, Hello, LogRange, TimelineStart,
+    is_archive_file_name,
+};
 pub use manifest::{
-    BinlogPosition, Crc, FORMAT, FileEntry, MANIFEST, Manifest, ManifestError, Parent, RangeEntry,
+    BinlogPosition, Crc, FORMAT, FileEntry, MANIFEST, Manifest, ManifestError, Parent, RESTORED, RangeEntry,
     SourcePosition, UNFINISHED, is_safe_path,
 };
 pub use sum::{FileSum, Overlap};

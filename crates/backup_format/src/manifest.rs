@@ -19,6 +19,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Name of the manifest in a backup.
 pub const MANIFEST: &str = "cohort-backup.json";
+/// Name of the manifest in a data directory that was a backup.
+pub const RESTORED: &str = "cohort-backup.restored.json";
 /// Name of the file that marks a backup as unfinished.
 pub const UNFINISHED: &str = "cohort-backup.unfinished";
 /// Number of the format that this version writes, and the newest that it reads.
@@ -282,6 +284,10 @@ impl Manifest {
                 end = range.offset + range.size;
             }
         }
+        // It becomes an option of a server, which must not write elsewhere.
+        if !self.log_bin.is_empty() && (self.log_bin.contains('/') || !is_safe_path(&self.log_bin)) {
+            return Err(format!("the name '{}' of the binary log is not allowed", self.log_bin));
+        }
         if self.checkpoint_lsn > self.cut_lsn {
             return Err("it ends before its checkpoint".to_owned());
         }
@@ -357,6 +363,8 @@ pub(crate) mod tests {
             ("innodb/btree.data", "/etc/passwd", "not allowed"),
             ("innodb/btree.data", "cohort.catalog", "listed twice"),
             ("innodb/btree.data", "cohort-backup.json", "not allowed"),
+            ("\"log_bin\": \"binlog\"", "\"log_bin\": \"/tmp/binlog\"", "is not allowed"),
+            ("\"log_bin\": \"binlog\"", "\"log_bin\": \"..\"", "is not allowed"),
             ("\"checkpoint_lsn\": 4096", "\"checkpoint_lsn\": 9000", "before its checkpoint"),
             ("\"crc32c\": \"", "\"crc_of_old\": \"", "no checksum"),
             ("\"files\"", "\"fils\"", "missing field"),

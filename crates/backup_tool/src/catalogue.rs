@@ -75,6 +75,17 @@ impl Catalogue {
         format!("{}-{}", taken_at.strftime("%Y%m%dT%H%M%S%.3fZ"), hex::encode(&random::<4>()))
     }
 
+    /// Returns whether a name has the form of those that [`Catalogue::new_name`] returns.
+    pub fn is_name(name: &str) -> bool {
+        const FORM: &[u8] = b"00000000T000000.000Z-xxxxxxxx";
+        let fits = |(byte, form): (u8, &u8)| match form {
+            b'0' => byte.is_ascii_digit(),
+            b'x' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            _ => byte == *form,
+        };
+        name.len() == FORM.len() && name.bytes().zip(FORM).all(fits)
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("all keys are strings")
     }
@@ -129,6 +140,14 @@ pub fn check_name(name: &str) -> std::result::Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_backups_have_one_form() {
+        assert!(Catalogue::is_name(&Catalogue::new_name(Timestamp::now())));
+        for other in ["zz.tmp", "", "20261128T193000.000Z-1a2b3c4d~", "20261128T193000.000Z-1a2b3c4g"] {
+            assert!(!Catalogue::is_name(other), "{other}");
+        }
+    }
 
     #[test]
     fn names_stay_inside_of_the_directory() {

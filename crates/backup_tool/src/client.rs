@@ -10,9 +10,10 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cohort_base::whole_chars;
 use cohort_protocol::{
     CLIENT_ED25519, Capabilities, Ed25519Key, InputBuffer, LoginRequest, NATIVE_PASSWORD, NativePassword,
-    Nonce, Packet, PacketWriter, Reply, Scramble, ServerGreeting, certificate_proof, text_row,
+    Nonce, Packet, PacketWriter, Reply, Scramble, ServerError, ServerGreeting, certificate_proof, text_row,
 };
 use cohort_tls::{Connector, TlsSettings, TlsStream};
 
@@ -29,6 +30,7 @@ const COLLATION: u8 = 33;
 /// A checkpoint may take long before the first row.
 const TIMEOUT: Duration = Duration::from_secs(600);
 const COM_QUERY: u8 = 3;
+const ACCESS_DENIED: u16 = 1045;
 /// Maximum length of a statement in a failure.
 const SHOWN_MAX: usize = 200;
 
@@ -108,7 +110,9 @@ impl Client {
                 Box::new(socket)
             }
             None => {
-                let socket = TcpStream::connect(place.as_str()).map_err(failed)?;
+                let socket =
+                    TcpStream::connect((account.host.as_deref().unwrap_or("localhost"), account.port))
+                        .map_err(failed)?;
                 socket.set_nodelay(true).map_err(failed)?;
                 socket.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
                 Box::new(socket)
@@ -143,6 +147,14 @@ impl Client {
         Failure::Failed(format!("server {}: {what}", self.place))
     }
 
+    /// Returns the failure of a login. A wrong account or password stays wrong.
+    fn rejected(&self, error: &ServerError) -> Failure {
+        match error.code {
+            ACCESS_DENIED => Failure::Refused(format!("server {}: {}", self.place, error.message)),
+            _ => self.failure(&error.message),
+        }
+    }
+
     fn malformed(&self) -> Failure {
         self.failure("malformed packet")
     }
@@ -150,7 +162,7 @@ impl Client {
     fn log_in(&mut self, account: &Account) -> Result<()> {
         let payload = self.receive()?;
         if let Ok(Reply::Error(error)) = Reply::decode(&payload, true) {
-            return Err(self.failure(error.message));
+            return Err(self.rejected(&error));
         }
         let greeting = ServerGreeting::decode(&payload).map_err(|_| self.malformed())?;
         let is_offered = greeting.capabilities.has(Capabilities::SSL);
@@ -176,7 +188,7 @@ impl Client {
             let payload = self.receive()?;
             match Reply::decode(&payload, true).map_err(|_| self.malformed())? {
                 Reply::Ok => return self.check_proof(account, &stored, &scramble, &payload),
-                Reply::Error(error) => return Err(self.failure(error.message)),
+                Reply::Error(error) => return Err(self.rejected(&error)),
                 Reply::Switch { plugin, data } if plugin == NATIVE_PASSWORD.as_bytes() => {
                     let random = data.get(..20).and_then(|data| data.try_into().ok());
                     scramble = Scramble(random.ok_or_else(|| self.malformed())?);
@@ -322,9 +334,9 @@ impl Client {
     }
 
     fn refusal(&self, sql: &str, message: &str) -> Failure {
-        let end = sql.floor_char_boundary(SHOWN_MAX);
-        let more = if end < sql.len() { " .." } else { "" };
-        self.failure(format!("{}{more}: {message}", &sql[..end]))
+        let shown = whole_chars(sql, SHOWN_MAX);
+        let more = if shown.len() < sql.len() { " .." } else { "" };
+        self.failure(format!("{shown}{more}: {message}"))
     }
 }
 

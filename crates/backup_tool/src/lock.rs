@@ -1,5 +1,5 @@
-//! Locks: `prune` and `verify --remove-damaged` delete chunks; `take` relies on chunks that exist. Any number
-//! of takes may run at the same time, and a command that deletes runs alone.
+//! Locks: `prune` and `verify --remove-damaged` delete chunks; `take`, `restore` and `verify` rely on chunks
+//! that exist. Any number of the latter may run at the same time, and a command that deletes runs alone.
 //!
 //! A command writes its lock first and then lists the others', so of two commands that begin at the same time
 //! at least one sees the other. A lock whose process no longer runs on this machine is removed. Other locks
@@ -23,6 +23,8 @@ pub enum Use {
     Adds,
     /// Deletes chunks.
     Deletes,
+    /// Reads chunks.
+    Reads,
 }
 
 /// The contents of a lock.
@@ -57,14 +59,25 @@ impl Holder {
     /// Returns whether the process is known to have ended.
     fn has_ended(&self) -> bool {
         let is_here = !self.machine.is_empty() && self.machine == machine();
-        is_here && started(self.process).as_deref() != Some(self.started.as_str())
+        let process = rustix::process::Pid::from_raw(self.process as i32);
+        let (true, Some(process)) = (is_here, process) else { return false };
+        // Without a /proc that shows the process, only its number is known.
+        match (rustix::process::test_kill_process(process), started(self.process)) {
+            (Err(rustix::io::Errno::SRCH), _) => true,
+            (_, Some(started)) => started != self.started,
+            (_, None) => false,
+        }
     }
 }
 
+/// Identifies this machine and its process numbers; empty if /proc does not show it.
 fn machine() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{} {}", boot.trim(), namespace.display())
+    match (boot.trim(), namespace.as_os_str().is_empty()) {
+        ("", _) | (_, true) => String::new(),
+        (boot, false) => format!("{boot} {}", namespace.display()),
+    }
 }
 
 /// Returns the start time of a process, field 22 of its `stat`.
@@ -88,14 +101,28 @@ impl Drop for Lock<'_> {
 }
 
 impl<'a> Lock<'a> {
-    /// Takes a lock, or fails with the command that holds a conflicting one.
-    pub fn take(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
+    /// Takes a lock for a command that only reads: commands that delete wait for its end. It waits for none
+    /// of them, because the lock of a machine that was lost must not prevent a restore. `None` if the
+    /// repository cannot be written.
+    pub fn read(repository: &'a Repository, command: &str) -> Result<Option<Lock<'a>>> {
+        match Lock::write(repository, command, Use::Reads) {
+            Err(Failure::Failed(_)) => Ok(None),
+            taken => taken.map(Some),
+        }
+    }
+
+    fn write(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
         let holder = serde_json::to_vec(&Holder::this(command, r#use)).expect("all keys are strings");
         let name = format!("{FOLDER}/{}", hex::encode(&random::<8>()));
         repository.write(Kind::Lock, &name, &holder)?;
-        let lock = Lock { repository, name };
+        Ok(Lock { repository, name })
+    }
+
+    /// Takes a lock, or fails with the command that holds a conflicting one.
+    pub fn take(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
+        let lock = Lock::write(repository, command, r#use)?;
         for (name, other) in holders(repository)? {
-            if name == lock.name || (r#use == Use::Adds && other.r#use == Use::Adds) {
+            if name == lock.name || (r#use != Use::Deletes && other.r#use != Use::Deletes) {
                 continue;
             }
             if other.has_ended() {

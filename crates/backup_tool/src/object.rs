@@ -11,6 +11,7 @@
 //!        protection 1: nonce (12), encrypted zstd frame, tag (16); the header and the name are authenticated
 //! ```
 
+use cohort_backup_format::FRAME_BYTES_MAX;
 use ring::digest;
 
 use crate::key::Keys;
@@ -39,16 +40,21 @@ impl Kind {
     pub fn bytes_max(self) -> usize {
         match self {
             Kind::Chunk => CHUNK_BYTES,
-            Kind::Catalogue => 64 << 20,
+            Kind::Catalogue => 1 << 30,
             Kind::Lock | Kind::Timeline => 64 << 10,
-            Kind::Log => FRAME_BYTES_MAX + (1 << 10),
+            Kind::Log => FRAME_BYTES_MAX as usize + (1 << 10),
             Kind::Part => CHUNK_BYTES + PART_HEADER_BYTES,
         }
     }
 }
 
-/// Maximum size of kind and body of a frame of the archive. Segments contain frames.
-pub const FRAME_BYTES_MAX: usize = 96 << 20;
+/// Bytes of an object in addition to its compressed contents, at most.
+const OVERHEAD_BYTES: usize = 64;
+
+/// Returns the maximum size of an object.
+pub fn stored_bytes_max(kind: Kind) -> usize {
+    zstd::zstd_safe::compress_bound(kind.bytes_max()) + OVERHEAD_BYTES
+}
 
 /// Length and checksum of a file of the archive, before the bytes of each of its parts.
 pub const PART_HEADER_BYTES: usize = 12;
@@ -59,7 +65,7 @@ pub const CHUNK_BYTES: usize = 4 << 20;
 /// Encodes an object.
 pub fn encode(kind: Kind, name: &str, contents: &[u8], keys: &Keys) -> Vec<u8> {
     assert!(contents.len() <= kind.bytes_max(), "a {kind:?} of {} bytes", contents.len());
-    let mut object = Vec::with_capacity(zstd::zstd_safe::compress_bound(contents.len()) + 64);
+    let mut object = Vec::with_capacity(zstd::zstd_safe::compress_bound(contents.len()) + OVERHEAD_BYTES);
     object.extend_from_slice(MAGIC);
     object.extend_from_slice(&[kind as u8, u8::from(keys.are_present()), ZSTD, 0]);
     object.extend_from_slice(&(contents.len() as u32).to_le_bytes());

@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use crate::client::quoted_name;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::restore::restore;
-use crate::scratch::Scratch;
+use crate::scratch::{self, Scratch};
 
 const TABLES: &str = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' \
     AND table_schema NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') ORDER BY 1, 2";
@@ -60,7 +60,7 @@ pub fn prove(
     }
     drop(scratch);
     if proven.findings.is_empty() {
-        std::fs::remove_dir_all(directory).map_err(|error| Failure::of_file(directory, error))?;
+        scratch::remove(directory)?;
     }
     Ok(proven)
 }

@@ -49,7 +49,8 @@ pub fn prune(repository: &Repository, keep: Keep, is_dry: bool) -> Result<Pruned
         catalogues.push((catalogue.taken_at, name, catalogue));
     }
     catalogues.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-    let oldest = keep.days.map(|days| Timestamp::now() - SignedDuration::from_hours(24 * i64::from(days)));
+    let before = |days: u32| Timestamp::now().checked_sub(SignedDuration::from_hours(24 * i64::from(days)));
+    let oldest = keep.days.map(|days| before(days).unwrap_or(Timestamp::MIN));
     let newest = catalogues.len();
     let is_kept = |number: usize, taken_at: Timestamp| {
         number + 1 == newest
@@ -77,6 +78,7 @@ pub fn prune(repository: &Repository, keep: Keep, is_dry: bool) -> Result<Pruned
     pruned.bytes = idle.iter().chain(&archive).map(|(_, size)| size).sum();
     if !is_dry {
         pruned.deleted.iter().try_for_each(|name| store.delete(&catalogue_name(name)))?;
+        store.remove_unfinished()?;
         idle.iter().chain(&archive).try_for_each(|(name, _)| store.delete(name))?;
     }
     Ok(pruned)

@@ -23,6 +23,7 @@ use crate::store::{Put, Store};
 /// The repository format that this program writes, and the newest that it reads.
 pub const VERSION: u32 = 1;
 const DESCRIPTION: &str = "cohort-repository";
+const DESCRIPTION_BYTES_MAX: usize = 64 << 10;
 const BACKUPS: &str = "backups";
 const CHUNKS: &str = "chunks";
 
@@ -89,7 +90,9 @@ impl Repository {
         let text = format!("{line}\n{}\n", checksum(&line));
         match store.put(DESCRIPTION, text.as_bytes())? {
             Put::Created => Ok(Repository { store, keys }),
-            Put::Exists if store.get(DESCRIPTION)?.as_deref() == Some(text.as_bytes()) => {
+            Put::Exists
+                if store.get(DESCRIPTION, DESCRIPTION_BYTES_MAX)?.as_deref() == Some(text.as_bytes()) =>
+            {
                 Ok(Repository { store, keys })
             }
             Put::Exists => Err(exists(&store)),
@@ -99,7 +102,7 @@ impl Repository {
     /// Opens a repository with the key file that belongs to it.
     pub fn open(store: Store, key_file: Option<&Path>) -> Result<Repository> {
         let place = store.place().to_owned();
-        let Some(text) = store.get(DESCRIPTION)? else {
+        let Some(text) = store.get(DESCRIPTION, DESCRIPTION_BYTES_MAX)? else {
             return Err(Failure::Refused(format!(
                 "{place} is not a repository: it has no '{DESCRIPTION}'. `cohort-backup init` creates one"
             )));
@@ -153,7 +156,7 @@ impl Repository {
         let is_written = match self.store.put(name, &object)? {
             Put::Created => true,
             // The first attempt had succeeded, and its reply was lost.
-            Put::Exists => self.store.get(name)?.as_deref() == Some(&object[..]),
+            Put::Exists => self.stored(kind, name)? == object,
         };
         match is_written {
             true => Ok(object.len() as u64),
@@ -171,7 +174,7 @@ impl Repository {
             {
                 return Ok(Some(object.len() as u64));
             }
-            let found = self.store.get(name)?.unwrap_or_default();
+            let found = self.stored(kind, name)?;
             let size = found.len() as u64;
             match object::decode(kind, name, found, &self.keys) {
                 Ok(found) => return Ok((found == contents).then_some(size)),
@@ -184,9 +187,17 @@ impl Repository {
         )))
     }
 
+    /// Reads an object as it is stored; nothing if there is none, or one that is too large.
+    pub fn stored(&self, kind: Kind, name: &str) -> Result<Vec<u8>> {
+        match self.store.get(name, object::stored_bytes_max(kind)) {
+            Err(Failure::Damaged(_)) => Ok(Vec::new()),
+            found => Ok(found?.unwrap_or_default()),
+        }
+    }
+
     /// Reads an object and checks it; `None` if there is none.
     pub fn read(&self, kind: Kind, name: &str) -> Result<Option<Vec<u8>>> {
-        let Some(object) = self.store.get(name)? else { return Ok(None) };
+        let Some(object) = self.store.get(name, object::stored_bytes_max(kind))? else { return Ok(None) };
         let contents = object::decode(kind, name, object, &self.keys);
         contents.map(Some).map_err(|why| Failure::Damaged(format!("the object '{name}' is unusable: {why}")))
     }
@@ -202,13 +213,12 @@ impl Repository {
         }
     }
 
-    /// Returns the names of all backups, oldest first.
+    /// Returns the names of all backups, oldest first. Files that others left there are no backups.
     pub fn backups(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         self.store.list(BACKUPS, |found| {
-            names.extend(
-                found.name.strip_prefix(BACKUPS).and_then(|n| n.strip_prefix('/')).map(str::to_owned),
-            );
+            let name = found.name.strip_prefix(BACKUPS).and_then(|name| name.strip_prefix('/'));
+            names.extend(name.filter(|name| Catalogue::is_name(name)).map(str::to_owned));
         })?;
         names.sort_unstable();
         Ok(names)

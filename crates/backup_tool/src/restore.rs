@@ -10,6 +10,7 @@ use cohort_backup_format::{MANIFEST, UNFINISHED};
 
 use crate::catalogue::{Catalogue, Piece};
 use crate::failure::{Failure, Result};
+use crate::lock::Lock;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::target::Target;
@@ -35,6 +36,7 @@ pub fn restore(
     progress: &Progress,
 ) -> Result<Restored> {
     let begun = Instant::now();
+    let _lock = Lock::read(repository, "restore")?;
     let catalogue = repository.find(backup)?;
     let target = Target::open(directory)?;
     progress.expect(Some(catalogue.bytes()));

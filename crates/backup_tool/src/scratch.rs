@@ -1,9 +1,13 @@
 //! A server in a restored directory, for this program alone.
 //!
 //! It listens on a socket file only, and does not start replication or events. Its account for this program
-//! is created in the scratch copy by an `init_file`.
+//! is created in the scratch copy by an `init_file`. Socket and statements are in a new directory that only
+//! this user can enter. The server is killed when this program ends.
 
+use std::fs::DirBuilder;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,16 +27,39 @@ const USER: &str = "cohort-backup-scratch";
 /// A server in a scratch directory; dropped, it is killed.
 pub struct Scratch {
     process: Child,
-    files: [PathBuf; 2],
+    _files: Private,
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        // The socket and the statements, of which the latter name a password that is worth nothing now.
-        self.files.iter().for_each(|file| drop(std::fs::remove_file(file)));
     }
+}
+
+/// A new directory for socket and statements; dropped, it is removed.
+struct Private(PathBuf);
+
+impl Private {
+    fn create() -> Result<Private> {
+        let path = std::env::temp_dir().join(format!("cohort-backup-{}", hex::encode(&random::<8>())));
+        // A directory that exists is never used.
+        let created = DirBuilder::new().mode(0o700).create(&path);
+        created.map_err(|error| Failure::of_file(&path, error)).map(|()| Private(path))
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes a directory that is no longer needed. Of a symbolic link the directory is removed, not the link.
+pub fn remove(directory: &Path) -> Result<()> {
+    let failed = |error| Failure::of_file(directory, error);
+    let real = directory.canonicalize().map_err(failed)?;
+    std::fs::remove_dir_all(real).map_err(failed)
 }
 
 impl Scratch {
@@ -42,13 +69,13 @@ impl Scratch {
         let directory = std::path::absolute(directory).map_err(|error| Failure::of_file(directory, error))?;
         let directory = directory.as_path();
         let password = hex::encode(&random::<16>());
-        let name_of = |ending: &str| PathBuf::from(format!("{}.{ending}", directory.display()));
-        let (socket, statements) = (name_of("sock"), name_of("sql"));
+        let private = Private::create()?;
+        let (socket, statements) = (private.0.join("socket"), private.0.join("init.sql"));
         let text = format!(
             "CREATE OR REPLACE USER `{USER}`@localhost IDENTIFIED BY '{password}';\n\
              GRANT SELECT, TRIGGER, SHOW VIEW ON *.* TO `{USER}`@localhost;\n"
         );
-        std::fs::File::create(&statements)
+        std::fs::File::create_new(&statements)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| Failure::of_file(&statements, error))?;
         let mut command = Command::new(server);
@@ -57,9 +84,16 @@ impl Scratch {
         command.arg(format!("--socket={}", socket.display()));
         command.arg(format!("--init-file={}", statements.display()));
         command.args(server_options(catalogue));
+        // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+        unsafe {
+            command.pre_exec(|| {
+                let signal = Some(rustix::process::Signal::KILL);
+                Ok(rustix::process::set_parent_process_death_signal(signal)?)
+            });
+        }
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn();
         let process = process.map_err(|error| Failure::of_file(server, error))?;
-        let mut scratch = Scratch { process, files: [socket.clone(), statements] };
+        let mut scratch = Scratch { process, _files: private };
         let account = Account { socket: Some(socket), user: USER.to_owned(), password, ..Account::default() };
         let client = scratch.connect(&account)?;
         Ok((scratch, client))
@@ -70,6 +104,10 @@ impl Scratch {
         loop {
             let failure = match Client::connect(account) {
                 Ok(client) => return Ok(client),
+                // The server runs statements of `init_file` before it accepts clients.
+                Err(Failure::Refused(why)) => {
+                    return Err(Failure::Failed(format!("init_file of the scratch server failed: {why}")));
+                }
                 Err(failure) => failure,
             };
             if let Ok(Some(status)) = self.process.try_wait() {

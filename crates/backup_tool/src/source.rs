@@ -21,6 +21,11 @@ pub trait Source {
     fn bytes(&self) -> Option<u64>;
 
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()>;
+
+    /// Returns whether the state may be older than now.
+    fn may_be_old(&self) -> bool {
+        false
+    }
 }
 
 /// A directory that BACKUP SERVER wrote.
@@ -51,6 +56,10 @@ impl Source for Directory {
         Some(self.manifest.bytes())
     }
 
+    fn may_be_old(&self) -> bool {
+        true
+    }
+
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         let mut part = vec![0; PART_BYTES];
         let names = self.manifest.files.iter().map(|file| file.path.as_str()).chain([MANIFEST]);
@@ -77,8 +86,10 @@ impl Source for Directory {
     }
 }
 
-/// Time in which a server that waits for this program to read does not give up.
-const PATIENCE: &str = "SET SESSION net_write_timeout = 31536000";
+/// Settings of the session: the server waits while the repository is slow, does not end a long statement, and
+/// sends names as they are.
+const SETTINGS: &[&str] =
+    &["SET SESSION net_write_timeout = 3600", "SET SESSION max_statement_time = 0", "SET NAMES utf8mb4"];
 const STREAM: &str = "BACKUP SERVER TO STREAM";
 
 /// A running server.
@@ -103,7 +114,7 @@ impl Source for Server {
     }
 
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()> {
-        self.client.query(PATIENCE, |_| Ok(()))?;
+        SETTINGS.iter().try_for_each(|sql| self.client.execute(sql))?;
         self.client.query(STREAM, |row| {
             let [Some(file), Some(offset), Some(data)] = &row[..] else { return Err(malformed()) };
             let file = std::str::from_utf8(file).map_err(|_| malformed())?;

@@ -10,6 +10,7 @@
 
 use std::future::Future;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum time of one operation.
 const TIMEOUT: Duration = Duration::from_secs(300);
+/// Minimum age of a file that a killed write has left.
+const UNFINISHED_MIN: Duration = Duration::from_secs(3600);
 /// Names of the environment variables that set up object stores: keys, regions, endpoints.
 const VARIABLES: &[&str] = &["AWS_", "AZURE_", "GOOGLE_"];
 
@@ -49,6 +52,8 @@ pub struct Store {
     inner: Arc<dyn ObjectStore>,
     runtime: Runtime,
     place: String,
+    /// The directory, if it is one.
+    folder: Option<PathBuf>,
 }
 
 impl Store {
@@ -65,7 +70,8 @@ impl Store {
                 return Err(unusable(&"no such directory; `cohort-backup init` creates it"));
             }
             let folder = LocalFileSystem::new_with_prefix(place).map_err(|error| unusable(&error))?;
-            return Store::new(Arc::new(folder.with_fsync(true)), place);
+            let store = Store::new(Arc::new(folder.with_fsync(true)), place)?;
+            return Ok(Store { folder: Some(PathBuf::from(place)), ..store });
         }
         let url = url::Url::parse(place).map_err(|error| unusable(&error))?;
         let variables =
@@ -80,7 +86,7 @@ impl Store {
     pub fn new(inner: Arc<dyn ObjectStore>, place: &str) -> Result<Store> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start a thread: {error}")))?;
-        Ok(Store { inner, runtime, place: place.to_owned() })
+        Ok(Store { inner, runtime, place: place.to_owned(), folder: None })
     }
 
     /// Returns the place of the repository, for messages.
@@ -103,11 +109,22 @@ impl Store {
         }
     }
 
-    /// Reads an object; `None` if there is none.
-    pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
+    /// Reads an object; `None` if there is none. One that is larger than `bytes_max` is damaged, and not
+    /// read.
+    pub fn get(&self, name: &str, bytes_max: usize) -> Result<Option<Vec<u8>>> {
         let path = Path::from(name);
-        match self.repeat(|| async { self.inner.get(&path).await?.bytes().await }) {
-            Ok(bytes) => Ok(Some(bytes.into())),
+        let read = || async {
+            let found = self.inner.get(&path).await?;
+            match found.meta.size <= bytes_max as u64 {
+                true => Ok(Some(found.bytes().await?)),
+                false => Ok(None),
+            }
+        };
+        match self.repeat(read) {
+            Ok(Some(bytes)) => Ok(Some(bytes.into())),
+            Ok(None) => Err(Failure::Damaged(format!(
+                "the object '{name}' is unusable: it is larger than any of its kind"
+            ))),
             Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failure("read", name, &error)),
         }
@@ -160,6 +177,35 @@ impl Store {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.failure("delete", name, &error)),
         }
+    }
+
+    /// Removes files that killed writes left in a directory. `object_store` writes to `NAME#NUMBER` first,
+    /// and lists show none of them. A file of the last hour may belong to a write that goes on.
+    pub fn remove_unfinished(&self) -> Result<usize> {
+        let mut folders = Vec::from_iter(self.folder.clone());
+        let mut removed = 0;
+        while let Some(folder) = folders.pop() {
+            let failed = |error| Failure::of_file(&folder, error);
+            for entry in std::fs::read_dir(&folder).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let kind = entry.file_type().map_err(failed)?;
+                if kind.is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let name = entry.file_name();
+                let number = name.to_string_lossy().rsplit_once('#').map(|(_, number)| number.to_owned());
+                let is_unfinished =
+                    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+                let changed = entry.metadata().and_then(|found| found.modified()).map_err(failed)?;
+                let is_old = changed.elapsed().is_ok_and(|age| age > UNFINISHED_MIN);
+                if kind.is_file() && is_unfinished && is_old {
+                    std::fs::remove_file(entry.path()).map_err(failed)?;
+                    removed += 1;
+                }
+            }
+        }
+        Ok(removed)
     }
 
     fn failure(&self, verb: &str, name: &str, error: &Error) -> Failure {

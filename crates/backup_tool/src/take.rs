@@ -121,6 +121,9 @@ pub fn take(
         cutter.finish()
     })?;
     check_server(repository, newest.as_ref(), &manifest, request)?;
+    if source.may_be_old() {
+        check_age(newest.as_ref(), &manifest)?;
+    }
     let mut stored = stored.into_inner().expect("no worker panics");
     stored.pieces.sort_unstable_by_key(|(file, piece)| (*file, piece.runs.first().copied()));
     for (file, piece) in stored.pieces {
@@ -165,7 +168,7 @@ fn store_chunk(repository: &Repository, known: &Known, contents: &[u8]) -> Resul
         if store.put(&name, &object)? == Put::Created {
             return Ok((id, object.len() as u64, true));
         }
-        let found = store.get(&name)?.unwrap_or_default();
+        let found = repository.stored(Kind::Chunk, &name)?;
         let size = found.len() as u64;
         if object::decode(Kind::Chunk, &name, found, repository.keys()).is_ok_and(|it| it == contents) {
             return Ok((id, size, false));
@@ -187,7 +190,8 @@ fn check_server(
 ) -> Result<()> {
     let Some(newest) = newest.filter(|_| !request.of_another_server) else { return Ok(()) };
     let (before, now) = (server_of(&newest.manifest), server_of(manifest));
-    if before == now {
+    // Servers often have the same server_id.
+    if before == now && !manifest.server_uuid.is_empty() {
         return Ok(());
     }
     Err(Failure::Refused(format!(
@@ -197,11 +201,24 @@ fn check_server(
     )))
 }
 
-/// Returns the identity of a server: its own number if it has no identifier.
+/// Returns the identity of a server, for comparison and messages.
 fn server_of(manifest: &Manifest) -> String {
     match manifest.server_uuid.as_str() {
-        "" => format!("with server_id {}", manifest.server_id),
+        "" => format!("without server_uid, with server_id {}", manifest.server_id),
         uuid => uuid.to_owned(),
+    }
+}
+
+/// Refuses a state that is older than that of the newest backup: `prune` would keep it as the newest one.
+fn check_age(newest: Option<&Catalogue>, manifest: &Manifest) -> Result<()> {
+    let time = |manifest: &Manifest| manifest.cut.parse::<Timestamp>().ok();
+    match newest {
+        Some(newest) if time(manifest) < time(&newest.manifest) => Err(Failure::Refused(format!(
+            "the directory has the state of {}, which is older than that of the newest backup, {} of {}: `prune` would \
+             keep the older one. Store it in a repository of its own",
+            manifest.cut, newest.name, newest.manifest.cut
+        ))),
+        _ => Ok(()),
     }
 }
 

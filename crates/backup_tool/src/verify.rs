@@ -53,8 +53,10 @@ pub fn verify(
     removes: bool,
     progress: &Progress,
 ) -> Result<Verified> {
-    let _lock =
-        removes.then(|| Lock::take(repository, "verify --remove-damaged", Use::Deletes)).transpose()?;
+    let _lock = match removes {
+        true => Some(Lock::take(repository, "verify --remove-damaged", Use::Deletes)?),
+        false => Lock::read(repository, "verify")?,
+    };
     let names = match backup {
         Some("latest") => repository.backups()?.pop().into_iter().collect(),
         Some(name) => vec![name.to_owned()],

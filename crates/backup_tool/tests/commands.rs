@@ -128,6 +128,13 @@ fn each_refusal_has_its_exit_code_and_changes_nothing() {
     folder.fails("take r --key-file key --from plain", 4, "does not exist: the directory is no backup");
     folder.fails("take r --key-file key --from other", 4, "--another-server");
     folder.json("take r --key-file key --from other --another-server");
+    source(&folder, "unnamed", Fake { server: "", ..Fake::new(files(1)) });
+    folder.json("init unnamed-r --no-encryption");
+    folder.json("take unnamed-r --from unnamed");
+    folder.fails("take unnamed-r --from unnamed", 4, "without server_uid");
+    source(&folder, "old", Fake { cut: "2026-11-28T19:30:59Z", server: "server-2", ..Fake::new(files(1)) });
+    folder.fails("take r --key-file key --from old", 4, "older than that of the newest backup");
+    folder.fails("take r --key-file key --host h --rate-limit 17592186044416", 2, "--rate-limit");
     folder.fails("take nothing --from data", 4, "no such directory");
     folder.fails("list plain", 4, "is not a repository");
     folder.fails("restore r --key-file key --to busy", 4, "is not empty: it has 'file'");
@@ -201,7 +208,15 @@ fn a_killed_take_is_resumed() {
     assert!(taken["reused_bytes"].as_u64().expect("a number") > 0, "{taken}");
     folder.json("restore r --to new");
     assert_restored(&folder.path("new"), &files(1));
+    // What a killed write has left goes away, once it is old; a file of another name stays.
+    for (name, is_old) in [("r/chunks/ab#1", true), ("r/chunks/ab#2", false), ("r/chunks/ab#x", true)] {
+        let file = fs::File::create(folder.path(name)).expect("created");
+        let age = std::time::Duration::from_secs(if is_old { 7200 } else { 60 });
+        file.set_modified(std::time::SystemTime::now() - age).expect("set");
+    }
     assert_eq!(folder.json("prune r --keep 1")["deleted_chunks"], 0);
+    let left = ["ab#1", "ab#2", "ab#x"].map(|name| folder.path("r/chunks").join(name).exists());
+    assert_eq!(left, [false, true, true]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cohort_backup_tool::failure::{Failure, Result};
+use cohort_backup_tool::lock::Lock;
 use cohort_backup_tool::progress::Progress;
 use cohort_backup_tool::prune::{Keep, prune};
 use cohort_backup_tool::repository::Repository;
@@ -342,4 +343,50 @@ fn what_a_source_must_not_send_is_refused() {
         assert_eq!(repository.backups(), Ok(Vec::new()));
     }
     take(&repository, &mut Of(vec![whole, last]), Request::default(), &Progress::hidden()).expect("whole");
+}
+
+#[test]
+fn an_object_that_is_too_large_is_damaged_and_not_read() {
+    let store = Faulty::new();
+    let repository = Repository::init(store.store(), None).expect("created");
+    take_of(&repository, Fake::new(small(3))).expect("taken");
+    let found = objects(&store);
+    let chunk = found.iter().find(|object| object.location.as_ref().starts_with("chunks/")).expect("a chunk");
+    overwrite(&store, &chunk.location, vec![0; 6 << 20]);
+    let verified = verify_all(&repository);
+    assert!(verified.findings[0].what.contains("larger than any"), "{:?}", verified.findings);
+    let target = tempfile::tempdir().expect("a directory");
+    assert_eq!(code(&restore(&repository, "latest", target.path(), &Progress::hidden())), 3);
+    // The next take replaces it.
+    take_of(&repository, Fake::new(small(3))).expect("taken");
+    assert_eq!(verify_all(&repository).findings, []);
+    let description = found.iter().find(|object| object.location.as_ref() == "cohort-repository");
+    overwrite(&store, &description.expect("the description").location, vec![b'x'; 1 << 20]);
+    assert_eq!(Repository::open(store.store(), None).err().map(|failure| failure.code()), Some(3));
+}
+
+#[test]
+fn foreign_files_are_no_backups() {
+    let store = Faulty::new();
+    let repository = Repository::init(store.store(), None).expect("created");
+    let taken = take_of(&repository, Fake::new(small(3))).expect("taken");
+    overwrite(&store, &"backups/zz.tmp".into(), b"an editor's copy".to_vec());
+    assert_eq!(repository.backups().expect("listed"), [taken.catalogue.name]);
+    restored(&repository, "latest", &small(3));
+    let keep = Keep { count: Some(1), days: Some(u32::MAX) };
+    assert_eq!(prune(&repository, keep, false).expect("pruned").kept.len(), 1);
+}
+
+#[test]
+fn prune_waits_for_readers_too() {
+    let store = Faulty::new();
+    let repository = Repository::init(store.store(), None).expect("created");
+    take_of(&repository, Fake::new(small(3))).expect("taken");
+    let keep = Keep { count: Some(1), days: None };
+    let reader = Lock::read(&repository, "restore").expect("free").expect("writable");
+    let second = Lock::read(&repository, "verify").expect("free");
+    assert_eq!(code(&prune(&repository, keep, false)), 6);
+    take_of(&repository, Fake::new(small(4))).expect("readers do not matter");
+    drop((reader, second));
+    prune(&repository, keep, false).expect("pruned");
 }

@@ -265,8 +265,7 @@ impl BinlogFileWriter {
         if outcome.is_ok() {
             writer.files.end_sync(&pending);
             for (name, _) in copied {
-                // Leftovers are removed at the next start.
-                let _ = shared.spill.remove(&name);
+                shared.spill.remove_copied(&name);
             }
         }
         shared.publish(&writer, 0, outcome)
@@ -552,8 +551,7 @@ impl Shared {
         if outcome.is_ok() {
             writer.files.end_sync(&pending);
             for (name, bytes) in copied {
-                // Leftovers are removed at the next start.
-                let _ = self.spill.remove(&name);
+                self.spill.remove_copied(&name);
                 // A batch that was written twice because of missing space counts once.
                 let less = |spilled: u64| Some(spilled.saturating_sub(bytes));
                 let _ = self.spilled_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);

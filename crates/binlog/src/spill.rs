@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_vfs::{OpenMode, SharedFile, SharedFs, WritebackFile};
 
@@ -87,6 +87,8 @@ pub struct SpillDir {
     fs: SharedFs,
     dir: PathBuf,
     next: AtomicU64,
+    /// Files of events are kept when they have been copied, because the archive needs them, too.
+    keeps_copied: AtomicBool,
 }
 
 impl SpillDir {
@@ -95,7 +97,28 @@ impl SpillDir {
         fs.create_dir_all(dir)?;
         let numbers = fs.list(dir)?;
         let last = numbers.iter().filter_map(|name| number(&name.to_string_lossy())).max();
-        Ok(SpillDir { fs, dir: dir.to_owned(), next: AtomicU64::new(last.map_or(1, |n| n + 1)) })
+        Ok(SpillDir {
+            fs,
+            dir: dir.to_owned(),
+            next: AtomicU64::new(last.map_or(1, |n| n + 1)),
+            keeps_copied: AtomicBool::new(false),
+        })
+    }
+
+    /// Leaves the removal of events that are in the binlog's files to the caller, and makes all names from
+    /// now on differ from those of earlier starts. `start` is larger than at all earlier starts.
+    pub fn keep_for_archive(&self, start: u32) {
+        self.keeps_copied.store(true, Ordering::Relaxed);
+        self.next.fetch_max(u64::from(start) << 32, Ordering::Relaxed);
+    }
+
+    /// Removes a file whose events are in the binlog's files, unless its removal was left to the caller of
+    /// [`SpillDir::keep_for_archive`].
+    pub(crate) fn remove_copied(&self, name: &str) {
+        if !self.keeps_copied.load(Ordering::Relaxed) {
+            // Leftovers are removed at the next start.
+            let _ = self.remove(name);
+        }
     }
 
     /// Reserves this name, which the log refers to, and all lower numbers, whether the files exist or not.

@@ -84,6 +84,7 @@ fn run(folder: PathBuf, time: Duration, threads: usize) -> (f64, f64, f64) {
         checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: true,
+        archive: None,
         on_stop: Arc::new(|error| panic!("{error}")),
         failpoint: None,
     };

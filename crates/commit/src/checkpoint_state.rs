@@ -30,10 +30,12 @@ pub struct Checkpointer {
     pub ended_ns: AtomicU64,
     /// CommitSeq after which a backup needs spilled redo.
     spill_kept: Arc<SpillKept>,
+    /// CommitSeq after which the archive needs spilled redo and events.
+    archive_kept: SpillKept,
     pub backups: BackupStats,
 }
 
-/// CommitSeq after which spilled redo is kept; `u64::MAX` if no backup needs any.
+/// CommitSeq after which spilled redo is kept; `u64::MAX` if none is needed.
 struct SpillKept(AtomicU64);
 
 impl Default for SpillKept {
@@ -75,9 +77,16 @@ impl Checkpointer {
         SpillPin(Arc::clone(&self.spill_kept))
     }
 
-    /// Returns the last transaction whose spilled redo no backup needs.
+    /// Keeps the spilled redo and events of all transactions after this one for the archive; of none if it is
+    /// `u64::MAX`.
+    pub fn keep_for_archive_after(&self, seq: CommitSeq) {
+        self.archive_kept.0.store(seq.0, Ordering::SeqCst);
+    }
+
+    /// Returns the last transaction whose spilled redo neither a backup nor the archive needs.
     pub fn spill_kept(&self) -> CommitSeq {
-        CommitSeq(self.spill_kept.0.load(Ordering::SeqCst))
+        let of_archive = self.archive_kept.0.load(Ordering::SeqCst);
+        CommitSeq(self.spill_kept.0.load(Ordering::SeqCst).min(of_archive))
     }
 
     /// Requests a checkpoint soon.

@@ -25,6 +25,7 @@ use cohort_base::{BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, Lsn};
 use cohort_binlog::SpillDir;
 use cohort_engine::ReadView;
 
+use crate::archive::stats::ArchiveStats;
 use crate::checkpoint_state::Checkpointer;
 use crate::commit_env::{CommitEnv, Stopped, Wake};
 use crate::env::{AppliedMark, ReplicaGate, ServerEnv};
@@ -58,6 +59,7 @@ pub struct Coordinator {
     pub(crate) spill: Arc<SpillDir>,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) recovered: Recovered,
+    pub(crate) archive: ArchiveStats,
     pub(crate) xa: Arc<XaBranches>,
     pub(crate) is_closing: AtomicBool,
     /// `checkpoint_bytes_max`.
@@ -400,6 +402,7 @@ impl Coordinator {
         if let Some(binlog) = &self.env().binlog {
             binlog.files.close().map_err(CheckpointError::Binlog)?;
         }
+        self.archive.wait_for_end();
         self.env().logs.close().map_err(CheckpointError::Log)
     }
 }

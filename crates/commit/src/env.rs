@@ -19,12 +19,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cohort_base::{BinlogPos, CommitSeq, Gtid, Xid};
-use cohort_binlog::{Batch, GtidHead, GtidState, SEQ_NO_MAX, Stream, StreamOut, event};
+use cohort_binlog::{Batch, GtidHead, GtidState, SEQ_NO_MAX, Sealed, Stream, StreamOut, event};
 use cohort_engine::{Engine, Participant, ReadView, Redo};
 use cohort_locks::{LockTable, Wakeups};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
+use crate::archive::times::GroupTimes;
 use crate::binlog::{Binlog, add_to_batch};
 use crate::commit_env::CommitEnv;
 use crate::error::{CommitError, FlushError};
@@ -90,6 +91,8 @@ pub struct ServerEnv {
     /// is acknowledged and dropped.
     pub is_early_release: AtomicBool,
     pub view: RwLock<PublishedView>,
+    /// Only with an archive.
+    pub times: Option<GroupTimes>,
     /// Number of times that writes have become visible to `Latest` reads; see [`AppliedMark`].
     pub applied: AtomicU64,
     pub metrics: Metrics,
@@ -167,10 +170,15 @@ impl ServerEnv {
 
     /// Registers a transaction's spilled redo, which lives until the log is freed beyond the record that
     /// refers to it (I7). Spilled events belong to the binlog writer, which removes them when their copy is
-    /// synced.
+    /// synced, unless the archive needs them, too.
     fn keep_spilled(&self, seq: CommitSeq, trx: &Trx) {
         if trx.spilled.iter().any(Option::is_some) {
             self.spilled.lock().extend(trx.spilled.iter().flatten().map(|file| (seq, file.name.clone())));
+        }
+        if self.times.is_some()
+            && let Some(BinlogPart { events: Sealed::File { name, .. }, .. }) = &trx.request.binlog
+        {
+            self.spilled.lock().push((seq, name.clone()));
         }
     }
 
@@ -291,6 +299,7 @@ impl CommitEnv for ServerEnv {
         let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
         let (mut out, mut buffer, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
         let mut decision = None;
+        let mut time_us = self.times.as_ref().and_then(|times| times.due(self.world.clock.wall_us()));
         for (ordered, commit_id) in group.iter_mut().zip(ids) {
             out.clear();
             let seq = ordered.seq();
@@ -301,7 +310,7 @@ impl CommitEnv for ServerEnv {
             // Staged writes cannot be cut off again once an engine has ingested them.
             let is_cuttable = is_gated && ordered.get().staged.is_empty();
             let released = if is_cuttable { published } else { seq };
-            let member = Member { seq, released, out: &out, end };
+            let member = Member { seq, released, out: &out, end, time_us: time_us.take() };
             decision = self.logs.append(&member, ordered.get_mut(), &mut buffer);
             self.keep_spilled(seq, ordered.get());
             add_to_batch(&mut batch, &out);

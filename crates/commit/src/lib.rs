@@ -32,6 +32,7 @@
 //! | `binlog_control` | rotation, checksums and GTID domains of the binlog |
 //! | `purge` | [`PurgeRule`]: removal of old binlog files |
 //! | `reset` | RESET MASTER: reset of the binlog |
+//! | `archive` | [`Archiver`]: sends the log to a repository; [`apply_archive`]: restores to a point in time |
 //! | `redo_files` | redo that engines write into files themselves |
 //! | `replay` | replay of redo, concurrent with the recovery pass |
 //! | `completion` | opening and completing the binlog files, concurrent with the recovery pass |
@@ -44,6 +45,7 @@
 //! | `xa_body` | [`XaBody`]: the data that the first phase makes durable |
 //! | `xa_file` | the files of prepared branches, written by checkpoints |
 
+mod archive;
 mod backup;
 mod binlog;
 mod binlog_control;
@@ -88,6 +90,10 @@ mod xa;
 mod xa_body;
 mod xa_file;
 
+pub use archive::{
+    Applied, ApplyError, ApplyStop, ArchiveError, ArchiveLink, ArchiveSettings, ArchiveStats, Archiver,
+    apply_archive, parse_time,
+};
 pub use backup::{
     BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, PIECE_BYTES,
     ReplicaPositions, ServerIdentity,

@@ -232,6 +232,8 @@ pub struct Member<'o> {
     pub out: &'o StreamOut,
     /// The position after them. `None` if it has none.
     pub end: Option<BinlogPos>,
+    /// The time to log before it, in microseconds since 1970.
+    pub time_us: Option<u64>,
 }
 
 /// The decision about a group, to be made after its binlog bytes are synced.

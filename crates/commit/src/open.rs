@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
-use cohort_base::BinlogPos;
+use cohort_base::{BinlogPos, CommitSeq};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{BinlogFiles, OpenOptions, SEQ_NO_MAX, SpillDir, VerifyScope};
 use cohort_engine::{Engine, Participant};
@@ -11,6 +11,9 @@ use cohort_locks::LockTable;
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
+use crate::archive::names::prepare_spill;
+use crate::archive::stats::ArchiveStats;
+use crate::archive::times::GroupTimes;
 use crate::binlog::Binlog;
 use crate::checkpoint_state::Checkpointer;
 use crate::coordinator::Coordinator;
@@ -42,6 +45,11 @@ impl Coordinator {
         let spill = SpillDir::open(world.fs.clone(), &spill_path)
             .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
         let spill = Arc::new(spill);
+        if options.archive.is_some() && engines.iter().any(|engine| !engine.logs_loads()) {
+            return Err(RecoveryError::Setting(
+                "archive_to is not supported with ROCKSDB tables: the log does not have their bulk loads",
+            ));
+        }
         let began_ns = world.clock.monotonic_ns();
         let mut logs = open_logs(&world, &options, &engines)?;
         let mended_copy = logs.damaged_copy();
@@ -75,6 +83,13 @@ impl Coordinator {
         recovered.mended_copy = mended_copy;
         recovered.ns = world.clock.monotonic_ns().saturating_sub(began_ns);
         let logs = logs.finish(recovered.last_seq, options.has_threads)?;
+        let times = match &options.archive {
+            Some(_) => {
+                prepare_spill(logs.main(), &spill, &mut recovered.spilled);
+                Some(GroupTimes::after(recovered.time_us))
+            }
+            None => None,
+        };
         // Not earlier: the log may have named more spill files before it was cut.
         let named = recovered.spilled.iter().map(|(_, name)| name.as_str()).collect();
         spill.retain(&named).map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
@@ -101,6 +116,7 @@ impl Coordinator {
             is_out_of_numbers: AtomicBool::new(recovered.gtids.seq_no_max() >= SEQ_NO_MAX),
             next_xid: AtomicU64::new(recovered.next_xid.0),
             is_early_release: AtomicBool::new(options.is_early_release),
+            times,
             applied: AtomicU64::new(0),
             metrics: Metrics::default(),
             gate: OnceLock::new(),
@@ -113,11 +129,16 @@ impl Coordinator {
             spill,
             checkpointer: Checkpointer::default(),
             recovered,
+            archive: ArchiveStats::default(),
             xa,
             is_closing: AtomicBool::new(false),
             checkpoint_bytes_max: AtomicU64::new(options.checkpoint_bytes_max),
             options,
         });
+        if coordinator.options.archive.is_some() {
+            // Until the archiver knows what the repository has.
+            coordinator.checkpointer.keep_for_archive_after(CommitSeq(0));
+        }
         let is_known =
             coordinator.recovered.binlog_base == base && !coordinator.recovered.is_binlog_restarted;
         if is_known && !is_first {
@@ -138,6 +159,12 @@ impl Coordinator {
 
 /// Refuses settings that the separate layout does not support.
 fn check_settings(options: &CoordinatorOptions) -> Result<(), RecoveryError> {
+    if options.archive.is_some() {
+        return Err(RecoveryError::Setting(
+            "archive_to is not supported with log_layout=separate: convert the data directory with cohortd \
+             --convert-log-layout, or remove the setting",
+        ));
+    }
     match &options.binlog {
         Some(binlog) if binlog.checksum == Checksum::None => Err(RecoveryError::Setting(
             "binlog_checksum=NONE is not supported with log_layout=separate: recovery finds the end of the binary log by \

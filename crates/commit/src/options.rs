@@ -9,6 +9,7 @@ use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_log::LogOptions;
 
+use crate::archive::settings::ArchiveSettings;
 use crate::group_commit::GroupCommitOptions;
 use crate::logs::LogLayout;
 use crate::stage::Point;
@@ -51,6 +52,8 @@ pub struct CoordinatorOptions {
     pub free_bytes_min: u64,
     /// Start the background threads (binlog writer, checkpointer); simulations call `tick` themselves.
     pub has_threads: bool,
+    /// The log is archived.
+    pub archive: Option<ArchiveSettings>,
     pub on_stop: StopHook,
     pub failpoint: Option<FailpointHook>,
 }

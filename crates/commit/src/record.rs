@@ -29,6 +29,8 @@
 //!
 //! NOTE (kind 6), in an engine's log: empty, written to be synced for `binlog_group_commit_sync_engine=OFF`
 //!
+//! TIME (kind 7): u64 microseconds since 1970, at the head of a flush group, only with an archive
+//!
 //! CHECKPOINT, the payload in the control file of the one log, or of the coordinator's
 //! 0   4  version: 4 in the separate layout, 3 in the shared one; 2 ends after the participants, 1 after the base
 //! 4   8  last CommitSeq
@@ -66,6 +68,11 @@ pub const PREPARE: RecordKind = RecordKind(4);
 pub const DECIDED: RecordKind = RecordKind(5);
 /// An empty record, written to have something to sync.
 pub const NOTE: RecordKind = RecordKind(6);
+
+/// The time at which the records that follow were written.
+pub const TIME: RecordKind = RecordKind(7);
+/// Size of its payload.
+pub const TIME_BYTES: u64 = 8;
 
 const SHARED_VERSION: u32 = 3;
 const SEPARATE_VERSION: u32 = 4;
@@ -227,6 +234,11 @@ fn decode_redo<'a>(r: &mut Reader<'a>) -> Result<RedoRef<'a>, Truncated> {
         }
         _ => Err(Truncated),
     }
+}
+
+/// Decodes a TIME record.
+pub fn decode_time(payload: &[u8]) -> Result<u64, Truncated> {
+    Reader::new(payload).u64()
 }
 
 /// Decodes a RELEASED or DECIDED record.

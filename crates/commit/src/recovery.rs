@@ -97,6 +97,8 @@ pub struct Recovered {
     /// Spill files that records of the log refer to, each with the CommitSeq of its record. They are kept
     /// until a checkpoint covers the record (I7).
     pub spilled: Vec<(CommitSeq, String)>,
+    /// Newest TIME record, in microseconds since 1970; 0 if there is none.
+    pub time_us: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
     /// Duration of recovery in nanoseconds, from opening the logs on.
@@ -307,6 +309,10 @@ impl Pass<'_, '_> {
                     self.chunks((r.lsn, self.found.last_seq), &chunks, reader.rest())?;
                 }
                 record::RELEASED => {}
+                record::TIME => {
+                    let time_us = record::decode_time(r.payload).map_err(|_| unreadable(r.lsn))?;
+                    self.found.time_us = self.found.time_us.max(time_us);
+                }
                 other => {
                     return Err(refused(
                         Row::Unknown,
@@ -371,9 +377,9 @@ impl Pass<'_, '_> {
         for participant in self.scene.participants {
             let durable = participant.durable_lsn();
             if durable > log_end {
-                let id = participant.id();
+                let place = participant.place();
                 let what =
-                    format!("the log ends at LSN {log_end}, participant {id} is durable up to LSN {durable}");
+                    format!("the log ends at LSN {log_end}, but {place} is durable up to LSN {durable}");
                 return Err(refused(Row::EngineAhead, what));
             }
         }

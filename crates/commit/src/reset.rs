@@ -54,6 +54,8 @@ pub enum ResetError {
     Off,
     /// The name of a replica or other reader that has the files open.
     Reader(String),
+    /// The log is archived: a restore replays the log, which does not have the removal of the files.
+    Archived,
     /// GTIDs were to be set, but the binlog already has some.
     NotEmpty,
     Checkpoint(CheckpointError),
@@ -65,6 +67,7 @@ impl fmt::Display for ResetError {
         match self {
             ResetError::Off => f.write_str("the binary log is off"),
             ResetError::Reader(who) => write!(f, "{who} reads the binary log"),
+            ResetError::Archived => f.write_str("the log is archived"),
             ResetError::NotEmpty => f.write_str("the binary log has transactions"),
             ResetError::Checkpoint(error) => error.fmt(f),
             ResetError::Commit(error) => error.fmt(f),
@@ -88,6 +91,9 @@ impl Coordinator {
 
     fn reset_to(&self, first: NonZeroU32, state: Option<GtidState>) -> Result<(), ResetError> {
         let Some(binlog) = &self.env().binlog else { return Err(ResetError::Off) };
+        if self.is_archived() {
+            return Err(ResetError::Archived);
+        }
         let is_refused = || state.is_some() && !binlog.stream.lock().gtid_state().list().is_empty();
         if is_refused() {
             return Err(ResetError::NotEmpty);

@@ -302,14 +302,13 @@ fn missing(cursors: &[Cursor<'_>], whole: CommitSeq, seq: CommitSeq) -> Option<S
 fn check_engine(own: &OwnRecovery, ends: &[End], scene: &Scene<'_>) -> Result<(), RecoveryError> {
     let Some(engine) = own.engine else { return Ok(()) };
     let end = ends.iter().find(|end| end.number == own.number()).expect("each log has an end").lsn;
-    let durable = scene.participants.iter().find(|p| p.id() == engine).map(|p| p.durable_lsn());
-    match durable.filter(|durable| *durable > end) {
+    let participant = scene.participants.iter().find(|p| p.id() == engine);
+    match participant.filter(|participant| participant.durable_lsn() > end) {
         None => Ok(()),
-        Some(durable) => {
-            let what = format!(
-                "{} ends at LSN {end}, participant {engine} is durable up to LSN {durable}",
-                own.dir.display()
-            );
+        Some(participant) => {
+            let (place, durable) = (participant.place(), participant.durable_lsn());
+            let dir = own.dir.display();
+            let what = format!("{dir} ends at LSN {end}, but {place} is durable up to LSN {durable}");
             Err(refused(Row::EngineAhead, what))
         }
     }

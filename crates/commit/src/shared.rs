@@ -42,6 +42,9 @@ impl Logs for SharedLog {
         let redo = of.request.redo.iter().zip(of.spilled);
         let of_redo = redo.map(|((_, redo), spilled)| record::redo_bytes_max(redo, spilled.as_ref()));
         let mut bytes = record::OVERHEAD_BYTES + of_redo.sum::<u64>();
+        if self.0.is_archived() {
+            bytes += record::OVERHEAD_BYTES; // for a TIME record
+        }
         if let Some(part) = &of.request.binlog {
             bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
         }
@@ -49,9 +52,14 @@ impl Logs for SharedLog {
     }
 
     fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
+        let mut reservation = reservation_of(trx);
+        if let Some(time_us) = member.time_us {
+            let of_time = reservation.split(record::TIME_BYTES);
+            self.0.append(of_time, record::TIME, &[&time_us.to_le_bytes()]);
+        }
         buffer.clear();
         record::encode_commit(member.seq, member.released, trx, &member.out.chunks, buffer);
-        self.0.append(reservation_of(trx), record::COMMIT, &[buffer, &member.out.bytes]);
+        self.0.append(reservation, record::COMMIT, &[buffer, &member.out.bytes]);
         None
     }
 

@@ -35,6 +35,14 @@ impl Coordinator {
         put("Cohort_backup_failures", get(&backups.failed));
         put("Cohort_backup_log_pinned_bytes", get(&backups.log_held));
         put("Cohort_backup_newest_unixtime", get(&backups.newest_us) / 1_000_000);
+        let archive = self.archive();
+        let (lag_bytes, lag_seconds) = self.archive_lag();
+        put("Cohort_archive_running", u64::from(archive.is_sending.load(Ordering::Relaxed)));
+        put("Cohort_archive_lag_bytes", lag_bytes);
+        put("Cohort_archive_lag_seconds", lag_seconds);
+        put("Cohort_archive_bytes", get(&archive.bytes));
+        put("Cohort_archive_failures", get(&archive.failures));
+        put("Cohort_archive_gaps", get(&archive.gaps));
         let sizes = metrics.group_size.snapshot();
         put("Cohort_group_size_p50", sizes.percentile(0.5));
         put("Cohort_group_size_p99", sizes.percentile(0.99));

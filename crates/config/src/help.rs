@@ -40,6 +40,8 @@ pub(crate) const GROUPS: &[Group] = &[
         options: &[
             ("--initialize", "create the data directory, run --init-file and exit"),
             ("--convert-log-layout", "convert a stopped server's data directory to --log-layout and exit"),
+            ("--apply-archive=DIR", "apply the log archive in DIR to the backup in --datadir and exit"),
+            ("--stop-time=TIME, --stop-gtid=GTID", "where --apply-archive stops; default: the end"),
             ("--validate-config", "check options and option files and exit"),
             ("--print-sample-file", "print an option file with every setting at its default and exit"),
             ("--version, -V", "print version and build and exit"),

@@ -142,7 +142,7 @@ macro_rules! with_inert_settings {
             InnodbPurgeRsegTruncateFrequency = Setting::global("innodb_purge_rseg_truncate_frequency", num(128, 1, 128)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbRandomReadAhead = Setting::global("innodb_random_read_ahead", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbReadAheadThreshold = Setting::global("innodb_read_ahead_threshold", num(56, 0, 64)).no_effect(INNODB).doc("Of InnoDB.");
-            InnodbReadOnly = Setting::global("innodb_read_only", flag(false)).read_only().refused("a server for readers only is had by read_only").doc("Of InnoDB.");
+            InnodbReadOnly = Setting::global("innodb_read_only", flag(false)).read_only().refused("use read_only instead").doc("Of InnoDB.");
             InnodbReadOnlyCompressed = Setting::global("innodb_read_only_compressed", flag(false)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbSpinWaitDelay = Setting::global("innodb_spin_wait_delay", num(4, 0, 6000)).no_effect(INNODB).doc("Of InnoDB.");
             InnodbStatsAutoRecalc = Setting::global("innodb_stats_auto_recalc", flag(true)).no_effect(INNODB).doc("Of InnoDB.");
@@ -308,8 +308,8 @@ macro_rules! with_inert_settings {
             SystemVersioningAlterHistory = Setting::both("system_versioning_alter_history", word(0, &["ERROR", "KEEP"])).no_effect(NO_VERSIONING).doc("Of system-versioned tables.");
             SystemVersioningAsof = Setting::both("system_versioning_asof", text("")).no_effect(NO_VERSIONING).doc("Of system-versioned tables.");
             TableOpenCacheInstances = Setting::global("table_open_cache_instances", num(8, 1, 64)).read_only().no_effect("tables are shared by all sessions").doc("Parts of the table cache.");
-            TcpKeepaliveInterval = Setting::global("tcp_keepalive_interval", num(0, 0, 2147483)).no_effect("the system's value holds").doc("Time between keep-alive probes.");
-            TcpKeepaliveProbes = Setting::global("tcp_keepalive_probes", num(0, 0, 2147483)).no_effect("the system's value holds").doc("Keep-alive probes until a connection is given up.");
+            TcpKeepaliveInterval = Setting::global("tcp_keepalive_interval", num(0, 0, 2147483)).no_effect("the operating system's value applies").doc("Time between keep-alive probes.");
+            TcpKeepaliveProbes = Setting::global("tcp_keepalive_probes", num(0, 0, 2147483)).no_effect("the operating system's value applies").doc("Keep-alive probes until a connection is given up.");
             ThreadPoolDedicatedListener = Setting::global("thread_pool_dedicated_listener", flag(false)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
             ThreadPoolExactStats = Setting::global("thread_pool_exact_stats", flag(false)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
             ThreadPoolOversubscribe = Setting::global("thread_pool_oversubscribe", num(3, 1, 1000)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");

@@ -13,13 +13,13 @@ const MEMBERS_MAX: usize = 12;
 
 /// Settings that most servers need to set, with the reasons.
 const FIRST: &[(&str, &str)] = &[
-    ("innodb_buffer_pool_size", "half of the memory or more on a machine for the server alone"),
-    ("max_connections", "with room for every pool of every application"),
-    ("server_id", "a number that no other server of the topology has"),
+    ("innodb_buffer_pool_size", "half of the memory or more if the machine runs only this server"),
+    ("max_connections", "the sum of the connection pools of all applications"),
+    ("server_id", "a different number for each server of a topology"),
     ("binlog_expire_logs_seconds", "how far back point-in-time recovery and replicas can begin"),
-    ("gtid_domain_id", "a domain for each source, in a topology with several"),
+    ("gtid_domain_id", "a separate domain for each source, if there are several"),
     ("bind_address", "who can reach the server"),
-    ("ssl_cert", "with `ssl_key` and `require_secure_transport`: encrypted connections"),
+    ("ssl_cert", "with `ssl_key` and `require_secure_transport`, for encrypted connections"),
     ("log_error", "a file; standard error without it"),
     ("slow_query_log", "with `long_query_time`"),
     ("character_set_server", "the character set of new databases"),
@@ -30,6 +30,7 @@ const FIRST: &[(&str, &str)] = &[
 /// of its name.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Audit log", &["server_audit"]),
+    ("Backups", &["archive_", "backup"]),
     ("Accounts, passwords and TLS", &["ssl", "tls", "password", "secure", "authentication", "local_infile"]),
     (
         "Replication",
@@ -69,9 +70,9 @@ pub fn manual_page() -> String {
          Every setting is a system variable with MariaDB's name (`SHOW VARIABLES`, `SET GLOBAL`), an option of the \
          command line (`--name=value`, dashes and underscores are the same) and of option files, in the groups \
          `[mysqld]`, `[server]`, `[mariadb]`, `[mariadbd]`, `[mariadb-10.11]`, `[client-server]`, `[cohort]`, \
-         `[cohortd]`. Sizes take the suffixes K, M, G, T.\n\n\
-         SET GLOBAL needs the privilege SUPER and SET SESSION none, unless the scope names others: one of them is \
-         needed then.\n\n",
+         `[cohortd]`. Sizes take the suffixes K, M, G, T, P, E.\n\n\
+         SET GLOBAL needs the privilege SUPER, or one of those that the scope names. SET SESSION needs a privilege \
+         only if the scope names one.\n\n",
     );
     let all: Vec<&Setting> = VarId::shown().map(VarId::setting).filter(|setting| !setting.internal).collect();
     out.push_str("## Settings that may lose data\n\n");
@@ -103,8 +104,8 @@ pub fn manual_page() -> String {
         }
     }
     out.push_str(
-        "\n## Accepted without effect\n\nSo that option files and tools made for MariaDB work; a note in the error log \
-         names those that were given. `cohortd --help=NAME` shows the default of each.\n",
+        "\n## Accepted without effect\n\nThese settings exist so that option files and tools made for MariaDB work. The server logs the names of \
+         those that were given. `cohortd --help=NAME` shows the default of each.\n",
     );
     for (why, names) in by_reason(&all) {
         let (first, rest) = why.split_at(1);

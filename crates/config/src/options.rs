@@ -42,6 +42,13 @@ pub struct Options {
     pub validate_config: bool,
     /// `--convert-log-layout`: convert the data directory to the `log_layout` of the options and exit.
     pub convert_log_layout: bool,
+    /// `--apply-archive`: append the archive of the log in this directory to a restored backup and exit.
+    pub apply_archive: Option<PathBuf>,
+    /// `--stop-time`, `--stop-gtid`: where that ends.
+    pub stop_time: Option<String>,
+    pub stop_gtid: Option<String>,
+    /// `--stop-timeline`: the timeline to follow.
+    pub stop_timeline: Option<String>,
 }
 
 /// The server does not start. Nothing was changed.
@@ -270,6 +277,10 @@ impl Options {
             "initialize" => self.initialize = is_on(&given),
             "validate_config" => self.validate_config = is_on(&given),
             "convert_log_layout" => self.convert_log_layout = is_on(&given),
+            "apply_archive" => self.apply_archive = Some(PathBuf::from(required(&given, rest)?)),
+            "stop_time" => self.stop_time = Some(required(&given, rest)?.to_owned()),
+            "stop_gtid" => self.stop_gtid = Some(required(&given, rest)?.to_owned()),
+            "stop_timeline" => self.stop_timeline = Some(required(&given, rest)?.to_owned()),
             "console" | "verbose" => {}
             "default_time_zone" => self.set(VarId::TimeZone, required(&given, rest)?)?,
             name => return self.variable(name, &given, rest),
@@ -416,8 +427,18 @@ impl Options {
 }
 
 /// Long options that are not settings.
-const TASKS: &[&str] =
-    &["convert_log_layout", "initialize", "log_bin", "skip_log_bin", "user", "validate_config"];
+const TASKS: &[&str] = &[
+    "apply_archive",
+    "convert_log_layout",
+    "initialize",
+    "log_bin",
+    "skip_log_bin",
+    "stop_gtid",
+    "stop_time",
+    "stop_timeline",
+    "user",
+    "validate_config",
+];
 
 /// Maximum edit distance between a mistyped name and the suggested option.
 const TYPOS_MAX: usize = 2;

@@ -86,6 +86,9 @@ pub(super) fn bind(
         if query.tables().iter().any(|(table, _)| table.name == *name && !table.is_temporary()) {
             return Err(SqlError::target_is_source(&name.table, "CREATE"));
         }
+        if !names.lock_programs(ctx, Vec::new())? {
+            continue;
+        }
         if lock_tables(&query, ctx)? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
                 query.report_tables(&tables);

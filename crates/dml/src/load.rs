@@ -9,6 +9,7 @@
 //! bytes.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use cohort_base::Reservation;
 use cohort_catalog::DefaultValue;
@@ -17,8 +18,8 @@ use cohort_expr::SessionHooks;
 use cohort_plan::{Binder, Clause, PlanContext, Reading, Scope, bind_new_value};
 use cohort_protocol::ResultSink;
 use cohort_query::{Freshness, QueryPlan, lock_for_write, lock_tables, plan_query_within};
-use cohort_session::{Job, SessionNames, StatementContext, TableUse, access, files};
-use cohort_sql::ast::{self, LoadData, LoadTarget};
+use cohort_session::{Job, RootTable, SessionNames, StatementContext, TableUse, access, files};
+use cohort_sql::ast::{self, LoadData, LoadTarget, TriggerEvent};
 use cohort_table::definition_changed;
 use cohort_types::{
     Charset, Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Str, TypeKind, Value,
@@ -198,6 +199,14 @@ fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlRe
         let plan = LoadPlan::bind(&PlanContext::new(&names, job.params, job.source), ctx, load)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         let table = plan.insert.table();
+        let events = match load.on_duplicate {
+            ast::OnDuplicate::Replace => vec![TriggerEvent::Insert, TriggerEvent::Delete],
+            _ => vec![TriggerEvent::Insert],
+        };
+        let root = RootTable { table: Arc::clone(table), is_written: true, events };
+        if !names.lock_programs(ctx, vec![root])? {
+            continue;
+        }
         if lock_for_write((table, &table.name.table), ctx)? == Freshness::Stale {
             continue;
         }

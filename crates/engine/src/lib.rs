@@ -9,6 +9,7 @@
 mod caller;
 pub mod checkpoint_file;
 pub mod conformance;
+mod load_redo;
 mod mirror;
 mod pinned;
 mod pool_dump;
@@ -21,6 +22,7 @@ mod traits;
 mod write_set;
 
 pub use caller::{SearchHint, WaitSlot, WaitSlotOf};
+pub use load_redo::LoadRedo;
 pub use mirror::Mirror;
 pub use pinned::SmallFiles;
 pub use pool_dump::{PoolDumpRequest, PoolDumpState, PoolDumpStates};

@@ -45,7 +45,7 @@ use crate::traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineTrx, IndexStats,
     KeyRange, Participant, PinnedFiles, ReadAt, Savepoint, ScanRequest,
 };
-use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range};
+use crate::write_set::{BaseScan, INDEX_ID_BYTES, WriteSet, full_key, full_range, with_full_key};
 
 const MAGIC: &[u8; 8] = b"COHREF02";
 const FILE: &str = "reference.checkpoint";
@@ -310,6 +310,14 @@ impl Engine for ReferenceEngine {
 
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {
         Ok(Box::new(Load { shared: self.shared.clone(), index, redo: Vec::new(), last: None }))
+    }
+
+    fn logs_loads(&self) -> bool {
+        true
+    }
+
+    fn push_load(&self, index: IndexId, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        with_full_key(index, key, |full| put_write(out, full, Some(value)));
     }
 
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {

@@ -418,6 +418,17 @@ pub trait Engine: Participant {
     /// transaction. An index can be loaded several times; later keys may lie between earlier ones.
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError>;
 
+    /// Returns whether the redo of bulk loads can be written ([`Engine::push_load`]).
+    fn logs_loads(&self) -> bool {
+        false
+    }
+
+    /// Appends redo that puts an entry into an index, in the engine's own format.
+    fn push_load(&self, index: IndexId, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        let _ = (index, key, value, out);
+        unreachable!("the engine does not log bulk loads");
+    }
+
     /// Frees indexes that no catalog entry refers to any more. A read view may still cover them, but no
     /// statement reads them.
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError>;

@@ -41,6 +41,7 @@ use cohort_base::{AbortOnUnwind, CommitSeq, IndexId, Lsn, ParticipantId};
 use cohort_engine::{
     BulkLoad, CheckpointTask, Engine, EngineError, EngineSetting, EngineSnapshot, EngineTrx, IndexStats,
     PageFormat, PageInMemory, Participant, PinnedFiles, PoolDumpRequest, PoolDumpStates, Redo, WaitSlotOf,
+    with_full_key,
 };
 use cohort_vfs::{SharedClock, SharedFs};
 
@@ -52,6 +53,7 @@ use crate::pins::BtreePin;
 use crate::pool::Pool;
 use crate::pool_dump::{self};
 use crate::pool_dump_state::PoolDump;
+use crate::redo;
 use crate::spill::UndoFile;
 use crate::store::Store;
 use crate::sync::{AtomicI64, Mutex, Ordering};
@@ -290,6 +292,14 @@ impl Engine for BtreeEngine {
 
     fn bulk_load(&self, index: IndexId) -> Result<Box<dyn BulkLoad>, EngineError> {
         Ok(Box::new(Load::new(self.inner.clone(), index)))
+    }
+
+    fn logs_loads(&self) -> bool {
+        true
+    }
+
+    fn push_load(&self, index: IndexId, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        with_full_key(index, key, |full| redo::push(full, Some(value), out));
     }
 
     fn drop_indexes(&self, indexes: &[IndexId]) -> Result<(), EngineError> {

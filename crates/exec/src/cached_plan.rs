@@ -16,10 +16,10 @@ use cohort_program::ResultColumn;
 use cohort_protocol::ColumnMeta;
 use cohort_query::{QueryPlan, plan_query, plan_query_within};
 use cohort_session::access::{self, RoutineNeed, TableNeed};
-use cohort_session::{SessionNames, SessionState};
+use cohort_session::{Reached, RootTable, Roots, SessionNames, SessionState};
 use cohort_sql::Plannable;
-use cohort_sql::ast::{self, Statement};
-use cohort_types::{SqlError, SqlResult, Value, Warning};
+use cohort_sql::ast::{self, Statement, TriggerEvent};
+use cohort_types::{Level, SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
 const VIEW_BYTES_OF_A_BYTE: usize = 24;
@@ -54,6 +54,8 @@ pub struct CachedPlan {
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     /// Stored functions that the plan calls.
     pub(crate) routines: Vec<RoutineNeed>,
+    /// The names that the functions and triggers of the plan may use.
+    pub(crate) reached: Option<Box<Reached>>,
     pub(crate) reusable: bool,
     /// The statement, for statistics; set when the plan is cached by its text.
     pub(crate) statement: OnceLock<Arc<KnownStatement>>,
@@ -149,7 +151,8 @@ impl CachedPlan {
         let views = self.views.iter().map(|view| view.text.len()).sum::<usize>() * VIEW_BYTES_OF_A_BYTE;
         let parts = columns.chain(pins).chain(self.needs.iter().map(TableNeed::memory_bytes));
         let statement = self.statement.get().map_or(0, |statement| statement.memory_bytes());
-        (PLAN_BYTES + syntax + views + statement + parts.sum::<usize>()) as u64
+        let reached = self.reached.as_ref().map_or(0, |reached| reached.memory_bytes());
+        (PLAN_BYTES + syntax + views + statement + reached + parts.sum::<usize>()) as u64
     }
 
     /// Returns the names and types of a query's columns.
@@ -192,6 +195,31 @@ impl CachedPlan {
             }
         }
         found
+    }
+
+    /// Returns the programs that the plan runs, and its tables.
+    fn roots(&self) -> Roots {
+        use TriggerEvent::{Delete, Insert, Update};
+        let events = match &self.plan {
+            Planned::Query(_) => Vec::new(),
+            Planned::Insert(plan) => match (plan.replaces(), plan.updates()) {
+                (true, _) => vec![Insert, Delete],
+                (false, true) => vec![Insert, Update],
+                (false, false) => vec![Insert],
+            },
+            Planned::Update(_) => vec![Update],
+            Planned::Delete(_) => vec![Delete],
+            Planned::Joined(plan) => vec![if plan.is_update() { Update } else { Delete }],
+        };
+        let root = |(table, is_written): (&Arc<Table>, bool)| RootTable {
+            table: Arc::clone(table),
+            is_written,
+            events: if is_written { events.clone() } else { Vec::new() },
+        };
+        Roots {
+            functions: self.routines.iter().map(|need| Arc::clone(&need.routine)).collect(),
+            tables: self.tables().into_iter().map(root).collect(),
+        }
     }
 
     /// Returns whether functions or triggers may run while the plan runs.
@@ -279,12 +307,20 @@ fn planned(
     statement: &Statement,
     is_shown: bool,
 ) -> SqlResult<CachedPlan> {
+    let source_is_text = matches!(source, ParamSource::Literals);
     let ctx = PlanContext::new(names, params, source);
     let mut within =
         |query: &ast::Query, row: Option<&Binder<'_>>| plan_query_within(&ctx, session, row, query);
     let Some(statement) = statement.plannable() else {
         return Err(SqlError::not_supported("this statement here"));
     };
+    if let Plannable::Query(query) = statement
+        && query.into_is_late
+        && source_is_text
+    {
+        let error = SqlError::into_before_from_deprecated();
+        session.statement.planning_warnings.borrow_mut().push(Warning { level: Level::Warning, error });
+    }
     let plan = match statement {
         Plannable::Query(query) if is_shown => Planned::Query(plan_query(&ctx, session, query)?),
         Plannable::Query(query) => Planned::Query(plan_query_within(&ctx, session, None, query)?),
@@ -313,7 +349,7 @@ fn planned(
     let warnings = session.statement.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
     let (sequences, routines) = (names.take_sequences(), names.take_routines());
-    Ok(CachedPlan {
+    let mut made = CachedPlan {
         plan,
         pins,
         kinds,
@@ -322,9 +358,14 @@ fn planned(
         views,
         sequences,
         routines,
+        reached: None,
         reusable,
         statement: OnceLock::new(),
-    })
+    };
+    if made.runs_programs() {
+        made.reached = Reached::by(catalog, session, made.roots()).map(Box::new);
+    }
+    Ok(made)
 }
 
 /// Returns true if the target is a view: views are changed by the plan for joins.

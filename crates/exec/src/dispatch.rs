@@ -46,7 +46,7 @@ use cohort_session::{
     Changed, Conditions, EventKind, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits,
     TransactionState, access, traits_of,
 };
-use cohort_sql::ast::{self, Statement};
+use cohort_sql::ast::{self, Statement, Target};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
 use cohort_trx::SessionTrx;
@@ -734,7 +734,14 @@ fn run_locked(
 /// Runs SELECT .. INTO @a, @b.
 fn run_into(plan: &QueryPlan, ctx: &mut StatementContext<'_>, limit: u64) -> SqlResult<Executed> {
     let mut found = Collect { rows_max: Some(2), ..Collect::default() };
-    run_query(plan, ctx, limit, &mut found)?;
+    // The values of local variables are computed like those of SET, as far as no table has a part in them.
+    let is_local = plan.into.iter().any(|target| matches!(target, Target::Local(_)));
+    if is_local && !plan.reads_tables() {
+        ctx.eval.set_abort_on_warning(ctx.session.settings.env.sql_mode.is_strict());
+    }
+    let outcome = run_query(plan, ctx, limit, &mut found);
+    ctx.eval.set_abort_on_warning(false);
+    outcome?;
     let mut rows = found.rows.into_iter();
     let first = rows.next();
     if rows.next().is_some() {

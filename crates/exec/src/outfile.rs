@@ -88,7 +88,11 @@ fn bind(ctx: &mut StatementContext<'_>, statement: &QueryIntoFile, job: &Job<'_>
         let plan = PlanContext::new(&names, job.params, job.source);
         let query = plan_query(&plan, ctx.session, &statement.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
-        if lock_names(ctx, |ctx| lock_tables(&query, ctx))? == Freshness::Fresh {
+        let lock = |ctx: &mut StatementContext<'_>| match names.lock_programs(ctx, Vec::new())? {
+            true => lock_tables(&query, ctx),
+            false => Ok(Freshness::Stale),
+        };
+        if lock_names(ctx, lock)? == Freshness::Fresh {
             if let Some(tables) = ctx.session.audit_tables() {
                 query.report_tables(&tables);
             }

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{Catalog, Routine, Table};
+use cohort_catalog::Table;
 use cohort_dml::Returning;
-use cohort_locks::{MetadataKey, MetadataMode, ProgramKind};
 use cohort_query::{
     Freshness, QueryPlan, lock_for_write, lock_names, lock_sequences, lock_tables, lock_views,
 };
-use cohort_session::access::RoutineNeed;
 use cohort_session::{RowChange, SessionState, StatementContext, TableUse, TransactionState};
 use cohort_types::SqlResult;
 
@@ -75,13 +73,18 @@ pub(crate) fn with_tables_in_use<T>(
     outcome
 }
 
-/// Locks everything that a plan names. The written table is locked before the tables that are only read.
-/// Otherwise there could be a deadlock: the session has a read lock on a table, and its write lock on that
-/// table queues after a DDL statement that waits for the read lock.
+/// Locks everything that a plan names, and before that all that its programs may use. The written table is
+/// locked before the tables that are only read. Otherwise there could be a deadlock: the session has a read
+/// lock on a table, and its write lock on that table queues after a DDL statement that waits for the read
+/// lock.
 #[inline]
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
+    if let Some(reached) = &cached.reached
+        && !reached.lock(ctx)?
+    {
+        return Ok(Freshness::Stale);
+    }
     if lock_views(&cached.views, ctx)? == Freshness::Stale
-        || lock_routines(&cached.routines, ctx)? == Freshness::Stale
         || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
     {
         return Ok(Freshness::Stale);
@@ -120,22 +123,6 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
     }
 }
 
-/// Locks the stored functions of a plan, so that none of them is dropped before the transaction ends.
-fn lock_routines(routines: &[RoutineNeed], ctx: &mut StatementContext<'_>) -> SqlResult<Freshness> {
-    for RoutineNeed { routine, .. } in routines {
-        let name = routine.name.to_lowercase();
-        let key = MetadataKey::Program(ProgramKind::Function, routine.schema.as_str().into(), name.into());
-        ctx.trx.lock_metadata(&key, MetadataMode::SharedRead)?;
-    }
-    let is_current = |catalog: &Catalog, routine: &Arc<Routine>| {
-        let found = catalog.routine(routine.kind, &routine.schema, &routine.name);
-        found.is_some_and(|found| Arc::ptr_eq(found, routine))
-    };
-    let are_current = routines.is_empty()
-        || ctx.db.read_catalog(|catalog| routines.iter().all(|need| is_current(catalog, &need.routine)));
-    Ok(if are_current { Freshness::Fresh } else { Freshness::Stale })
-}
-
 /// Returns error 1100 if the plan uses a table more often than LOCK TABLES has locked it.
 fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> {
     let mut uses: Vec<(&Arc<Table>, &str)> = Vec::new();
@@ -157,7 +144,8 @@ fn check_uses(ctx: &StatementContext<'_>, cached: &CachedPlan) -> SqlResult<()> 
     uses.extend(returning.and_then(Returning::asked).into_iter().flat_map(QueryPlan::tables));
     let lasting = uses.into_iter().filter(|(table, _)| !table.is_temporary());
     let named = lasting.map(|(table, alias)| ((table.name.schema.clone(), table.name.table.clone()), alias));
-    ctx.trx.check_uses(named)
+    let reached = cached.reached.iter().flat_map(|reached| &reached.names.uses);
+    ctx.trx.check_uses(named.chain(reached.map(|(table, alias, _)| (table.clone(), &**alias))))
 }
 
 /// Locks the tables that subqueries of RETURNING read.

@@ -113,7 +113,16 @@ impl Session {
         let schema = self.state.current_schema.clone();
         let statement = KnownStatement::new(schema.clone(), &of.parsed.digest, is_nested);
         let _counted = Some(counted);
-        let prepared = Prepared { of, variant: None, columns_sent, plan: None, schema, statement, _counted };
+        let prepared = Prepared {
+            of,
+            variant: None,
+            columns_sent,
+            plan: None,
+            schema,
+            statement,
+            is_running: false,
+            _counted,
+        };
         Ok((prepared, columns))
     }
 
@@ -318,6 +327,7 @@ impl Session {
         job: &Job<'_>,
     ) -> SqlResult<()> {
         let handle = Handle::Name(name.to_lowercase());
+        self.prepared.check_idle(&name.to_lowercase())?;
         self.prepared.remove(&handle);
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
@@ -343,6 +353,7 @@ impl Session {
         let Some(prepared) = self.prepared.by_name.get(&name.to_lowercase()) else {
             return Err(unknown_handler(name, "EXECUTE"));
         };
+        self.prepared.check_idle(&name.to_lowercase())?;
         let of = Arc::clone(&prepared.of);
         self.executed_text = Some(Arc::clone(&of.text));
         self.log_inner("Execute", &of.text, (&of.parsed.param_at, &params));
@@ -397,8 +408,8 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        // No identifier can be equal to this name.
-        let handle = Handle::Name("\0immediate".into());
+        // No identifier can be equal to this name. The statement may call a procedure with another one.
+        let handle = Handle::Name(format!("\0immediate {}", self.programs.depth()));
         self.prepared.insert(handle.clone(), prepared);
         let outcome = self.run_prepared(&handle, params, more, sink);
         self.prepared.remove(&handle);
@@ -430,6 +441,7 @@ impl Session {
 
     /// Runs DEALLOCATE PREPARE.
     pub(crate) fn deallocate(&mut self, name: &str) -> SqlResult<()> {
+        self.prepared.check_idle(&name.to_lowercase())?;
         let removed = self.prepared.remove(&Handle::Name(name.to_lowercase()));
         removed.ok_or_else(|| unknown_handler(name, "DEALLOCATE PREPARE"))?;
         self.state.note_change(Changed::Other);
@@ -444,7 +456,9 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let outer = matches!(handle, Handle::Name(_)).then(|| self.begin_nested());
+        self.prepared.get_mut(handle).is_running = true;
         let outcome = self.run_prepared_there(handle, params, more, sink);
+        self.prepared.get_mut(handle).is_running = false;
         self.state.statement.examined.begin(None);
         if let Some(outer) = outer {
             let statement = Arc::clone(&self.prepared.get(handle).statement);

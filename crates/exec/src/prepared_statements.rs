@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_config::HeldGauge;
 use cohort_sql::ast::Statement;
-use cohort_types::SqlResult;
+use cohort_types::{SqlError, SqlResult};
 use hashbrown::HashMap;
 
 use crate::frame::KnownStatement;
@@ -33,6 +33,8 @@ pub struct Prepared {
     pub schema: Option<Arc<str>>,
     /// The statement, for statistics.
     pub statement: Arc<KnownStatement>,
+    /// It runs: a procedure that it calls can neither execute, replace nor deallocate it.
+    pub is_running: bool,
     /// Its share of max_prepared_stmt_count.
     pub _counted: Option<HeldGauge>,
 }
@@ -47,6 +49,7 @@ impl Prepared {
             plan: None,
             schema: self.schema.clone(),
             statement: Arc::clone(&self.statement),
+            is_running: false,
             _counted: None,
         })
     }
@@ -83,6 +86,14 @@ impl PreparedStatements {
         };
         self.insert(Handle::Id(id), prepared);
         id
+    }
+
+    /// Returns error 1444 if the statement runs.
+    pub fn check_idle(&self, name: &str) -> SqlResult<()> {
+        match self.by_name.get(name) {
+            Some(Prepared { is_running: true, .. }) => Err(SqlError::prepared_calls_itself()),
+            _ => Ok(()),
+        }
     }
 
     pub fn get(&self, handle: &Handle) -> &Prepared {

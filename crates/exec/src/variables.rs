@@ -630,7 +630,7 @@ fn isolation_level(level: ast::IsolationLevel) -> Isolation {
 
 /// Checks replication rules and GTID lists. A rule for tables must contain `.`, a rewrite rule for schemas
 /// `->`: error 1210.
-fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
+pub(crate) fn check_rules(id: VarId, list: &str) -> SqlResult<()> {
     let needs = match id {
         VarId::GtidBinlogState => return parse_gtids(list).map(drop),
         VarId::GtidSlavePos => return check_domains(&parse_gtids(list)?),

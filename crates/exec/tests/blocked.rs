@@ -438,3 +438,108 @@ fn a_child_that_moves_while_its_parent_is_changed_stays_no_orphan() {
         }
     }
 }
+
+/// Functions and triggers lock what they name when the calling statement begins, branches that never run
+/// included, until the transaction ends.
+#[test]
+fn names_of_programs_are_locked_before_the_statement_runs() {
+    let (_server, [mut a, mut b, mut c]) = three_sessions();
+    for sql in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
+        "CREATE TABLE read_never (a INT)",
+        "CREATE TABLE written_never (a INT)",
+        "CREATE TABLE of_view (a INT)",
+        "CREATE VIEW v AS SELECT a FROM of_view",
+        "CREATE TABLE fires (a INT)",
+        "CREATE TABLE logged (a INT)",
+        "CREATE PROCEDURE called() DELETE FROM written_never",
+        "CREATE FUNCTION inner_f() RETURNS INT BEGIN IF 0 THEN CALL called(); END IF; RETURN 1; END",
+        "CREATE FUNCTION f() RETURNS INT BEGIN DECLARE n INT; IF 0 THEN SELECT COUNT(*) INTO n FROM read_never, v; \
+         END IF; RETURN inner_f(); END",
+        "CREATE TRIGGER g AFTER INSERT ON fires FOR EACH ROW IF NEW.a > 5 THEN INSERT INTO logged VALUES (1); \
+         END IF",
+    ] {
+        a.ok(sql);
+    }
+    b.ok("SET lock_wait_timeout = 0");
+    for (statement, locked) in [
+        (
+            "SELECT f()",
+            &["read_never", "written_never", "of_view", "FUNCTION f", "FUNCTION inner_f", "PROCEDURE called"]
+                [..],
+        ),
+        ("INSERT INTO fires VALUES (1)", &["logged", "fires"]),
+    ] {
+        a.ok("START TRANSACTION");
+        a.run(statement);
+        for name in locked {
+            let sql = match name.contains(' ') {
+                true => format!("DROP {name}"),
+                false => format!("ALTER TABLE {name} ADD b INT"),
+            };
+            let answer = b.run(&sql);
+            assert!(answer.starts_with("ERROR 1205"), "{statement}; {sql}: {answer}");
+        }
+        a.ok("COMMIT");
+        for name in locked.iter().filter(|name| !name.contains(' ')) {
+            b.ok(&format!("ALTER TABLE {name} ADD b INT, ALGORITHM = COPY"));
+            b.ok(&format!("ALTER TABLE {name} DROP b"));
+        }
+    }
+    // A name that is missing is kept from being created.
+    a.ok("CREATE FUNCTION misses() RETURNS INT BEGIN IF 0 THEN DELETE FROM missing; END IF; RETURN 1; END");
+    a.ok("START TRANSACTION");
+    a.run("SELECT misses()");
+    assert!(b.run("CREATE TABLE missing (a INT)").starts_with("ERROR 1205"));
+    a.ok("COMMIT");
+    b.ok("CREATE TABLE missing (a INT)");
+    // A view that is replaced while the statement waits: its new tables are locked.
+    c.ok("LOCK TABLES of_view WRITE");
+    let waiter = thread::spawn(move || {
+        a.ok("START TRANSACTION");
+        (a.run("SELECT f()"), a)
+    });
+    until_names_are_waited_for(&mut c, 1);
+    b.ok("CREATE OR REPLACE VIEW v AS SELECT a FROM logged");
+    assert!(b.run("DROP FUNCTION inner_f").starts_with("ERROR 1205"), "routines are locked first");
+    c.ok("UNLOCK TABLES");
+    let (answer, mut a) = waiter.join().expect("no panic");
+    assert_eq!(answer, "f()\n1\n");
+    assert!(b.run("ALTER TABLE logged ADD b INT").starts_with("ERROR 1205"));
+    b.ok("ALTER TABLE of_view ADD b INT");
+    a.ok("COMMIT");
+}
+
+/// Two programs name two tables in opposite orders, while a third session locks both tables again and again.
+#[test]
+fn programs_that_name_tables_in_opposite_orders_do_not_deadlock() {
+    let (_server, [mut a, mut b, mut c]) = three_sessions();
+    for sql in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
+        "CREATE TABLE x (a INT)",
+        "CREATE TABLE y (a INT)",
+        "CREATE FUNCTION xy() RETURNS INT BEGIN INSERT INTO x VALUES (1); RETURN (SELECT COUNT(*) FROM y); END",
+        "CREATE FUNCTION yx() RETURNS INT BEGIN INSERT INTO y VALUES (1); RETURN (SELECT COUNT(*) FROM x); END",
+    ] {
+        a.ok(sql);
+    }
+    let calls = |mut client: Client, call: &'static str| {
+        thread::spawn(move || {
+            for round in 0..200 {
+                client.ok("START TRANSACTION");
+                let answer = client.run(call);
+                assert!(!answer.starts_with("ERROR"), "{call}, round {round}: {answer}");
+                client.ok("ROLLBACK");
+            }
+        })
+    };
+    a.ok("SET innodb_lock_wait_timeout = 60");
+    b.ok("SET innodb_lock_wait_timeout = 60");
+    let (first, second) = (calls(a, "SELECT xy()"), calls(b, "SELECT yx()"));
+    while !first.is_finished() || !second.is_finished() {
+        c.ok("LOCK TABLES y WRITE, x WRITE");
+        c.ok("UNLOCK TABLES");
+    }
+    first.join().expect("no error");
+    second.join().expect("no error");
+}

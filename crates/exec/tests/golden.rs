@@ -119,6 +119,16 @@ fn programs_edges() {
 }
 
 #[test]
+fn programs_locked() {
+    check_on_whole_server("programs_locked");
+}
+
+#[test]
+fn programs_inside() {
+    check_on_whole_server("programs_inside");
+}
+
+#[test]
 fn stored_functions() {
     check_on_whole_server("stored_functions");
 }

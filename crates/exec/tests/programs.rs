@@ -199,3 +199,87 @@ fn a_call_is_logged_as_the_statements_that_it_ran() {
     ];
     assert_eq!(found[from..], expected);
 }
+
+/// A sink that keeps the flags, types, lengths and decimals of result columns.
+#[derive(Default)]
+struct Described(Vec<(u16, u8, u32, u8)>);
+
+impl ResultSink for Described {
+    fn start(&mut self, columns: &[ColumnMeta], _: ResultHead) {
+        let of = |c: &ColumnMeta| (c.flags.0, c.type_code as u8, c.length, c.decimals);
+        self.0 = columns.iter().map(of).collect();
+    }
+    fn row(&mut self, _: &[Value]) {}
+    fn finish(&mut self, _: StatusFlags, _: u16) {}
+    fn ok(&mut self, _: &OkInfo<'_>) {}
+    fn takes_more_results(&self) -> bool {
+        true
+    }
+    fn error(&mut self, error: &SqlError) {
+        panic!("{error:?}");
+    }
+    fn is_dead(&self) -> bool {
+        false
+    }
+}
+
+/// The expected values are those of MariaDB, for a variable and for an expression with it.
+#[test]
+fn a_variable_is_described_as_a_column_of_its_type() {
+    let (_server, mut client) = server();
+    for (of, variable, coalesced) in [
+        ("INT", (0, 3, 11, 0), (128, 3, 11, 0)),
+        ("BIGINT UNSIGNED", (32, 8, 20, 0), (160, 8, 20, 0)),
+        ("TINYINT", (0, 1, 4, 0), (128, 1, 4, 0)),
+        ("DECIMAL(10,2)", (0, 246, 12, 2), (128, 246, 12, 2)),
+        ("DOUBLE", (0, 5, 22, 31), (128, 5, 22, 31)),
+        ("FLOAT", (0, 4, 12, 31), (128, 4, 12, 31)),
+        ("VARCHAR(10)", (0, 253, 40, 0), (0, 253, 40, 39)),
+        ("VARBINARY(10)", (128, 253, 10, 0), (128, 253, 10, 39)),
+        ("BLOB", (144, 252, 65535, 0), (128, 252, 65535, 39)),
+        ("DATE", (128, 10, 10, 0), (128, 10, 10, 0)),
+        ("CHAR(3)", (0, 254, 12, 0), (0, 254, 12, 39)),
+    ] {
+        let sql = format!("BEGIN NOT ATOMIC DECLARE x {of}; SELECT x, COALESCE(x); END");
+        let mut sink = Described::default();
+        client.session.query(sql.as_bytes(), &mut sink);
+        assert_eq!(sink.0, [variable, coalesced], "{of}");
+    }
+}
+
+/// A function sets global variables, except those that would wait for its own statement or end the audit log.
+#[test]
+fn a_function_cannot_set_some_global_variables() {
+    let (_server, mut client) = server();
+    client.ok("SET GLOBAL log_bin_trust_function_creators = 1");
+    for (set, error) in [
+        ("max_connect_errors = 5", None),
+        ("read_only = 1", Some("ERROR 1192")),
+        ("event_scheduler = 0", Some("ERROR 1235")),
+        ("server_audit_logging = 0", Some("ERROR 1235")),
+        ("SERVER_AUDIT_EXCL_USERS = 'x'", Some("ERROR 1235")),
+        ("gtid_slave_pos = ''", Some("ERROR 1235")),
+    ] {
+        client
+            .ok(&format!("CREATE OR REPLACE FUNCTION f() RETURNS INT BEGIN SET GLOBAL {set}; RETURN 1; END"));
+        let answer = client.run("SELECT f()");
+        assert!(answer.starts_with(error.unwrap_or("f()\n1")), "{set}: {answer}");
+    }
+}
+
+/// ROLLBACK TO in a function does not move the start of the calling statement. (MariaDB keeps the first row.)
+#[test]
+fn a_statement_is_undone_as_a_whole_after_a_rollback_to_a_savepoint_inside() {
+    let (_server, mut client) = server();
+    client.ok("SET GLOBAL log_bin_trust_function_creators = 1");
+    client.ok(
+        "CREATE FUNCTION f() RETURNS INT BEGIN INSERT INTO t VALUES (1, 1); SAVEPOINT s; INSERT INTO t VALUES (2, 1); \
+         ROLLBACK TO SAVEPOINT s; INSERT INTO t VALUES (3, 1); SIGNAL SQLSTATE '45000'; RETURN 1; END",
+    );
+    client.ok("START TRANSACTION");
+    client.ok("INSERT INTO t VALUES (5, 5)");
+    assert!(client.run("SELECT f()").starts_with("ERROR 1644"));
+    assert_eq!(client.run("SELECT a FROM t"), "a\n5\n");
+    client.ok("COMMIT");
+    assert_eq!(client.run("SELECT a FROM t"), "a\n5\n");
+}

@@ -432,6 +432,11 @@ impl<'s> EvalContext<'s> {
         self.state().abort_on_warning.set(abort);
     }
 
+    /// Like [`EvalContext::set_abort_on_warning`]. Returns the value before.
+    pub(crate) fn replace_abort_on_warning(&self, abort: bool) -> bool {
+        self.state().abort_on_warning.replace(abort)
+    }
+
     /// Sets whether the statement has IGNORE.
     pub fn set_forgiving(&self, forgives: bool) {
         self.state().forgives.set(forgives);

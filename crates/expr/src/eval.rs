@@ -513,6 +513,10 @@ pub(crate) fn wrong_escape() -> SqlError {
 
 /// Runs a function that runs statements.
 fn call_back(node: &CallBack, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult<Value> {
-    let args = node.args.iter().map(|arg| Ok(arg.eval(row, ctx)?.into_owned()));
-    ctx.subqueries()?.call(node, &args.collect::<SqlResult<Vec<_>>>()?, ctx)
+    // Parameters are variables: in strict mode, a warning of an argument is an error.
+    let abort = ctx.replace_abort_on_warning(ctx.env.sql_mode.is_strict());
+    let args = node.args.iter().map(|arg| arg.eval(row, ctx).map(Cow::into_owned));
+    let args = args.collect::<SqlResult<Vec<_>>>();
+    ctx.replace_abort_on_warning(abort);
+    ctx.subqueries()?.call(node, &args?, ctx)
 }

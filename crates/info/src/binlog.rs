@@ -299,6 +299,7 @@ pub fn reset_error(error: ResetError) -> SqlError {
     match error {
         ResetError::Off => SqlError::binlog_closed(),
         ResetError::Reader(who) => SqlError::log_in_use(who),
+        ResetError::Archived => SqlError::prevented_by_option("--archive_to"),
         ResetError::NotEmpty => SqlError::binlog_must_be_empty(),
         ResetError::Commit(error) => commit_error(&error),
         ResetError::Checkpoint(error) => purge_error(PurgeError::Checkpoint(error)),

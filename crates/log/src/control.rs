@@ -5,9 +5,9 @@
 //! never older than the last completed update, and the next update repairs a damaged copy.
 //!
 //! ```text
-//!  0  u32  CRC-32C of bytes 4..80+n
+//!  0  u32  CRC-32C of the bytes from 4 on
 //!  4  [8]  "COHORTLC"
-//! 12  u32  format version, 1
+//! 12  u32  format version, 1 or 2
 //! 16  u64  sequence number of this update
 //! 24  u64  segment_bytes
 //! 32  u32  salt of the log
@@ -18,12 +18,18 @@
 //! 64  u64  1 if the log was closed and `durable` is its end, else 0
 //! 72  u64  n
 //! 80  [n]  the coordinator's payload
+//! version 2:
+//! 80+n u32  1 if the log is that of a copy that was not opened yet, else 0
+//! 84+n u64  LSN from which the archive needs the log, all bits set for none
+//! 92+n u32  number of timelines, each: u32 number, u64 LSN where it begins
 //! ```
+//! The checksum covers all of it. Version 1 is written while nothing needs version 2, so that older servers
+//! can open the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cohort_base::{Reader, Truncated, Write as _};
+use cohort_base::{Lsn, Reader, Truncated, Write as _};
 use cohort_vfs::{OpenMode, SharedFile, SharedFs};
 
 use crate::LogError;
@@ -31,10 +37,16 @@ use crate::segment::{BLOCK_BYTES, RESTORE};
 
 const MAGIC: &[u8; 8] = b"COHORTLC";
 const VERSION: u32 = 1;
+/// Version with timelines and the mark of the archive.
+const ARCHIVE_VERSION: u32 = 2;
 const COPY_BYTES: u64 = 512 << 10;
 const HEADER_BYTES: u64 = 80;
+/// Maximum number of timelines in the history; the oldest are forgotten.
+const TIMELINES_MAX: usize = 64;
+/// Maximum size of the part that only version 2 has.
+const EXTENSION_BYTES_MAX: u64 = 16 + 12 * TIMELINES_MAX as u64;
 /// Maximum size of a checkpoint's payload.
-pub(crate) const PAYLOAD_BYTES_MAX: u64 = COPY_BYTES - HEADER_BYTES;
+pub(crate) const PAYLOAD_BYTES_MAX: u64 = COPY_BYTES - HEADER_BYTES - EXTENSION_BYTES_MAX;
 /// Name of the file, and its temporary name during creation.
 pub(crate) const NAME: &str = "log.control";
 pub(crate) const UNFINISHED: &str = "log.control.new";
@@ -51,14 +63,44 @@ pub(crate) struct State {
     pub durable: u64,
     pub clean: bool,
     pub payload: Vec<u8>,
+    /// The log is that of a backup or restore that no server has opened.
+    pub is_copy: bool,
+    /// LSN from which the archive needs the log.
+    pub archived: Option<u64>,
+    /// The timeline of the log and its ancestors, oldest first, each with the LSN where it begins.
+    pub timelines: Vec<Timeline>,
 }
 
+/// A timeline: the LSNs of a log that two servers continue in different ways belong to different timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    pub number: u32,
+    /// LSN where it begins. Before it, the log is that of the parent.
+    pub from: Lsn,
+}
+
+/// The timeline of a new log.
+pub(crate) const FIRST_TIMELINE: Timeline = Timeline { number: 1, from: Lsn(0) };
+
 impl State {
+    /// Begins a timeline at an LSN. `now_s` becomes its number, unless the clock went back.
+    pub fn begin_timeline(&mut self, from: u64, now_s: u32) {
+        let last = self.timelines.last().map_or(0, |last| last.number);
+        self.timelines.push(Timeline { number: now_s.max(last.saturating_add(1)), from: Lsn(from) });
+        let forgotten = self.timelines.len().saturating_sub(TIMELINES_MAX);
+        self.timelines.drain(..forgotten);
+    }
+
+    fn needs_archive_version(&self) -> bool {
+        self.is_copy || self.archived.is_some() || self.timelines != [FIRST_TIMELINE]
+    }
+
     fn encode(&self) -> Vec<u8> {
+        let is_new = self.needs_archive_version();
         let mut out = Vec::with_capacity(HEADER_BYTES as usize + self.payload.len());
         out.put_u32(0);
         out.extend_from_slice(MAGIC);
-        out.put_u32(VERSION);
+        out.put_u32(if is_new { ARCHIVE_VERSION } else { VERSION });
         out.put_u64(self.sequence);
         out.put_u64(self.segment_bytes);
         out.put_u32(self.salt);
@@ -69,6 +111,15 @@ impl State {
         out.put_u64(u64::from(self.clean));
         out.put_u64(self.payload.len() as u64);
         out.extend_from_slice(&self.payload);
+        if is_new {
+            out.put_u32(u32::from(self.is_copy));
+            out.put_u64(self.archived.unwrap_or(u64::MAX));
+            out.put_u32(self.timelines.len() as u32);
+            for timeline in &self.timelines {
+                out.put_u32(timeline.number);
+                out.put_u64(timeline.from.0);
+            }
+        }
         let crc = crc32c::crc32c(&out[4..]);
         out[..4].copy_from_slice(&crc.to_le_bytes());
         out.resize(out.len().next_multiple_of(BLOCK_BYTES as usize), 0);
@@ -90,7 +141,7 @@ impl State {
             return Ok(Copy::Damaged);
         }
         let version = r.u32()?;
-        if version != VERSION {
+        if !(VERSION..=ARCHIVE_VERSION).contains(&version) {
             return Ok(Copy::Version(version));
         }
         let mut state = State {
@@ -103,13 +154,28 @@ impl State {
             durable: r.u64()?,
             clean: r.u64()? != 0,
             payload: Vec::new(),
+            is_copy: false,
+            archived: None,
+            timelines: vec![FIRST_TIMELINE],
         };
         let payload_bytes = r.u64()?;
         if payload_bytes > PAYLOAD_BYTES_MAX {
             return Err(Truncated);
         }
         state.payload = r.bytes(payload_bytes as usize)?.to_vec();
-        let end = (HEADER_BYTES + payload_bytes) as usize;
+        if version == ARCHIVE_VERSION {
+            state.is_copy = r.u32()? != 0;
+            state.archived = Some(r.u64()?).filter(|lsn| *lsn < u64::MAX);
+            let count = r.u32()? as usize;
+            if !(1..=TIMELINES_MAX).contains(&count) {
+                return Err(Truncated);
+            }
+            state.timelines.clear();
+            for _ in 0..count {
+                state.timelines.push(Timeline { number: r.u32()?, from: Lsn(r.u64()?) });
+            }
+        }
+        let end = bytes.len() - r.rest().len();
         Ok(if crc32c::crc32c(&bytes[4..end]) == crc { Copy::Whole(state) } else { Copy::Damaged })
     }
 }
@@ -163,7 +229,7 @@ impl Control {
         let state = match (whole.max_by_key(|s| s.sequence), &copies[..]) {
             (Some(state), _) => state.clone(),
             (None, [Copy::Version(a), Copy::Version(b)]) if a == b => {
-                return Err(LogError::Version { file: path, found: *a, known: VERSION });
+                return Err(LogError::Version { file: path, found: *a, known: ARCHIVE_VERSION });
             }
             (None, _) => {
                 let what = "both copies of the control file are damaged";
@@ -229,21 +295,40 @@ mod tests {
             durable: 0,
             clean: false,
             payload: b"payload".to_vec(),
+            is_copy: false,
+            archived: None,
+            timelines: vec![FIRST_TIMELINE],
         }
     }
 
     #[test]
     fn every_bit_that_means_something_is_covered() {
-        let mut bytes = state().encode();
-        for bit in 0..8 * bytes.len() {
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let is_used = (bit as u64) < 8 * (HEADER_BYTES + 7);
-            match State::decode(&bytes) {
-                Ok(Copy::Whole(found)) => assert!(!is_used && found == state(), "bit {bit}"),
-                _ => assert!(is_used, "bit {bit}"),
+        let mut archived = State { is_copy: true, archived: Some(40), ..state() };
+        archived.begin_timeline(48, 1_800_000_000);
+        archived.begin_timeline(56, 7);
+        let numbers: Vec<u32> = archived.timelines.iter().map(|timeline| timeline.number).collect();
+        assert_eq!(numbers, [1, 1_800_000_000, 1_800_000_001], "a clock that goes back");
+        for (state, used) in [(state(), HEADER_BYTES + 7), (archived, HEADER_BYTES + 7 + 16 + 3 * 12)] {
+            let mut bytes = state.encode();
+            for bit in 0..8 * bytes.len() {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let is_used = (bit as u64) < 8 * used;
+                match State::decode(&bytes) {
+                    Ok(Copy::Whole(found)) => assert!(!is_used && found == state, "bit {bit}"),
+                    _ => assert!(is_used, "bit {bit}"),
+                }
+                bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            bytes[bit / 8] ^= 1 << (bit % 8);
         }
+    }
+
+    #[test]
+    fn a_history_forgets_its_oldest_timelines() {
+        let mut long = state();
+        (0..100).for_each(|n| long.begin_timeline(n, n as u32 + 10));
+        assert_eq!(long.timelines.len(), TIMELINES_MAX);
+        assert_eq!(long.timelines.last().map(|last| last.number), Some(109));
+        assert!(matches!(State::decode(&long.encode()), Ok(Copy::Whole(found)) if found == long));
     }
 
     #[test]

@@ -20,9 +20,11 @@
 //! | `scan.rs` | reading records; detecting the log's end and damage |
 //! | `recovery.rs`, `reader.rs` | reading at the start, and while the log is appended to |
 //! | `pin.rs` | pins of backups; the files of a copy |
+//! | `extension.rs` | appending ranges of an archive to the log of a copy |
 
 mod control;
 mod error;
+mod extension;
 mod log;
 mod options;
 mod pin;
@@ -37,7 +39,9 @@ mod shared;
 mod space;
 mod tail;
 
+pub use control::Timeline;
 pub use error::{FullCause, LogError};
+pub use extension::Extension;
 pub use log::{Log, LogReservation, Span};
 pub use options::{LogOptions, LogStats, Preallocation};
 pub use pin::{LogCopy, LogFile, LogPin};

@@ -17,7 +17,8 @@
 //!
 //! | position | meaning |
 //! |---|---|
-//! | `retained` | where recovery starts; what comes before may be gone |
+//! | `archived` | what the archive has; only with an archive, and may be after `retained`, too |
+//! | `retained` | where recovery starts; what comes before it and before `archived` may be gone |
 //! | `durable` | end of the durable part |
 //! | `appended` | end of the records in memory, the LSN of the next record |
 //! | `promised` | end of the log if every reservation is used in full |
@@ -43,7 +44,7 @@ use cohort_base::{AbortOnUnwind, Lsn};
 use cohort_vfs::World;
 use parking_lot::Mutex;
 
-use crate::control::{self, Control};
+use crate::control::{self, Control, Timeline};
 use crate::options::Preallocation;
 use crate::pin::LogPin;
 use crate::preallocation;
@@ -89,6 +90,17 @@ impl LogReservation {
         record_bytes(payload_bytes) <= self.bytes
     }
 
+    /// Takes the space of a record with this number of payload bytes out of the reservation.
+    ///
+    /// # Panics
+    /// When it does not fit.
+    pub fn split(&mut self, payload_bytes: u64) -> LogReservation {
+        assert!(self.fits(payload_bytes), "a record is larger than the room reserved for it");
+        let bytes = record_bytes(payload_bytes);
+        self.bytes -= bytes;
+        LogReservation { shared: Arc::clone(&self.shared), bytes }
+    }
+
     /// Uses the reservation for a record, and returns the rest of it.
     fn spend(mut self, payload_bytes: u64) {
         let used = record_bytes(payload_bytes);
@@ -113,11 +125,11 @@ impl Log {
     pub(crate) fn start(start: Start) -> Log {
         let Start { world, options, control, segments, released, end, block } = start;
         let geometry = segments.geometry;
-        let retained = control.state.from;
+        let (retained, archived) = (control.state.from, control.state.archived);
         let ready_end = segments.end().unwrap_or(geometry.start_of(geometry.segment_of(retained)));
         let shared = Arc::new(Shared {
             generations: Generations { current: control.state.generation, start: end },
-            space: Space::new(end, ready_end, retained, released),
+            space: Space::new(end, ready_end, retained, archived, released),
             durable: AtomicU64::new(end),
             appended: AtomicU64::new(end),
             tail: Mutex::new(Tail::new(end, block)),
@@ -247,9 +259,70 @@ impl Log {
             state.from = from;
             state.durable = durable.0;
             state.payload = payload.to_vec();
+            state.archived = shared.space.archived();
         });
         updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
         shared.space.retained.store(from, Ordering::Release);
+        shared.release()
+    }
+
+    /// Returns the timeline of the log and its ancestors, oldest first.
+    pub fn timelines(&self) -> Vec<Timeline> {
+        self.shared.control.lock().state.timelines.clone()
+    }
+
+    /// Returns the random number that the checksums of all records depend on, and that copies have in common.
+    pub fn identity(&self) -> u32 {
+        self.shared.salt()
+    }
+
+    /// Returns whether the log is opened for an archive.
+    pub fn is_archived(&self) -> bool {
+        self.shared.options.is_archived
+    }
+
+    /// Returns the number of this opening of the log, which grows with each, and the LSN where it began to
+    /// write.
+    pub fn generation(&self) -> (u32, Lsn) {
+        (self.shared.generations.current, Lsn(self.shared.generations.start))
+    }
+
+    /// Returns the LSN from which the log is kept for the archive, if it is.
+    pub fn archived(&self) -> Option<Lsn> {
+        self.shared.space.archived().map(Lsn)
+    }
+
+    /// Returns where the log is kept for the archive from, as far as it belongs to this timeline. After it
+    /// was given up, begins to keep it again, from its end on.
+    pub fn begin_archive(&self) -> Result<Lsn, LogError> {
+        let shared = &*self.shared;
+        let mut control = shared.control.lock();
+        shared.check_poison()?;
+        let begins = control.state.timelines.last().map_or(0, |timeline| timeline.from.0);
+        if let Some(archived) = shared.space.archived() {
+            return Ok(Lsn(archived.max(begins)));
+        }
+        let from = self.durable_end().0;
+        let updated = control.update(|state| state.archived = Some(from));
+        updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
+        shared.space.archived.store(from, Ordering::Release);
+        Ok(Lsn(from))
+    }
+
+    /// Releases what the archive does not need: everything up to an LSN where a record begins, or with `None`
+    /// everything. The mark is durable before a segment is released, so a start finds all segments after it.
+    pub fn set_archived(&self, up_to: Option<Lsn>) -> Result<(), LogError> {
+        let shared = &*self.shared;
+        let mut control = shared.control.lock();
+        shared.check_poison()?;
+        let up_to = up_to.map(|lsn| lsn.0);
+        assert!(up_to <= Some(self.durable_end().0), "the archive has what is not durable (I3)");
+        let segment = |lsn: Option<u64>| lsn.map(|lsn| shared.segments.geometry.segment_of(lsn));
+        if segment(control.state.archived) != segment(up_to) {
+            let updated = control.update(|state| state.archived = up_to);
+            updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
+        }
+        shared.space.archived.store(up_to.unwrap_or(u64::MAX), Ordering::Release);
         shared.release()
     }
 
@@ -270,6 +343,7 @@ impl Log {
         let updated = control.update(|state| {
             state.durable = durable;
             state.clean = true;
+            state.archived = shared.space.archived();
         });
         updated.map_err(|e| shared.poison(&LogError::io(control.path(), "writing", e)))?;
         shared.poison(&"it was closed");

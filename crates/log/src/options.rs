@@ -22,7 +22,9 @@ pub struct LogOptions {
     pub segments_spare_max: usize,
     /// Write segments through the page cache; otherwise bypass it where the file system supports that.
     pub buffered: bool,
-    /// Cap of the unreleased part of the log; beyond it [`crate::Log::reserve`] returns `Full(Cap)`.
+    /// Keep the part that is not in the archive yet ([`crate::Log::set_archived`]).
+    pub is_archived: bool,
+    /// Cap of the part of the log that recovery needs; beyond it [`crate::Log::reserve`] returns `Full(Cap)`.
     pub bytes_max: u64,
     /// Maximum payload of one record.
     pub record_bytes_max: u64,
@@ -47,6 +49,7 @@ impl Default for LogOptions {
             segments_ahead: 1,
             segments_spare_max: 8,
             buffered: false,
+            is_archived: false,
             bytes_max: 4 << 30,
             record_bytes_max: 64 << 20,
             preallocation: Preallocation::Thread,

@@ -7,7 +7,8 @@
 //! after the records, and the control file, which names the copy's end.
 //!
 //! The control file of the copy says that the log was closed at this end. So an opening of the copy reads
-//! exactly the records up to it, and reports any that is missing or damaged.
+//! exactly the records up to it, and reports any that is missing or damaged. It also says that this is a
+//! copy: its first opening begins a new timeline.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -159,6 +160,9 @@ impl LogPin {
             durable: cut,
             clean: true,
             payload,
+            is_copy: true,
+            archived: None,
+            timelines: self.shared.control.lock().state.timelines.clone(),
         };
         to.write(&LogFile { name: control::NAME.into(), offset: 0, bytes: &state.file() })
     }

@@ -47,7 +47,7 @@ impl LogReader {
     }
 
     /// Returns the bytes in the log of the record that `next` has returned last, with header and padding.
-    pub(crate) fn last_bytes(&self) -> &[u8] {
+    pub fn last_bytes(&self) -> &[u8] {
         self.scanner.last_bytes()
     }
 

@@ -9,11 +9,12 @@
 //! new generation to the control file. Only then may the log be appended to. The torn tail need not be cut:
 //! its records have an older generation and are never accepted again.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{Lsn, Pace};
-use cohort_vfs::World;
+use cohort_vfs::{SharedFs, World};
 
 use crate::control::{self, Control};
 use crate::log::Start;
@@ -86,12 +87,18 @@ impl Recovery {
         options.check();
         let fs = &world.fs;
         let exists = Recovery::is_there(world, dir);
-        let control = match exists {
+        let mut control = match exists {
             true => {
                 fs.sync_dir(dir).map_err(|e| LogError::io(dir, "syncing", e))?;
                 Control::open(fs, dir)?
             }
             false => create(world, dir, &options, new)?,
+        };
+        let geometry = Geometry { segment_bytes: control.state.segment_bytes, salt: control.state.salt };
+        let archived = control.state.archived.filter(|_| options.is_archived);
+        control.state.archived = match archived {
+            Some(mark) => kept_for_archive(fs, dir, geometry, mark, control.state.from)?,
+            None => None,
         };
         let state = &control.state;
         let opened = match (exists, state.clean) {
@@ -99,8 +106,7 @@ impl Recovery {
             (true, true) => Opened::Clean,
             (true, false) => Opened::AfterCrash,
         };
-        let geometry = Geometry { segment_bytes: state.segment_bytes, salt: state.salt };
-        let first = geometry.segment_of(state.from);
+        let first = geometry.segment_of(state.archived.map_or(state.from, |mark| mark.min(state.from)));
         let (segments, released) =
             Segments::open(fs.clone(), dir.to_path_buf(), geometry, options.buffered, first)?;
         let segments = Arc::new(segments);
@@ -228,6 +234,7 @@ impl Recovery {
             (state.from, state.durable, state.generation_start) = (from, from, from);
             state.clean = true;
             state.payload = payload;
+            state.archived = None;
         });
         updated.map_err(|e| LogError::io(self.control.path(), "writing", e))?;
         Ok(Lsn(from))
@@ -240,7 +247,19 @@ impl Recovery {
         let end = self.scanner.position();
         let generation = self.control.state.generation + 1;
         assert!(generation < GENERATION_END, "a log can be opened 16 million times");
+        let now_s = (self.world.clock.wall_us() / 1_000_000) as u32;
+        let (is_cut, is_archived) = (self.cut.is_some(), self.options.is_archived);
         let updated = self.control.update(|state| {
+            // What was cut off may be in the archive, or be continued by another server.
+            if state.is_copy || is_cut {
+                // The part that is not in the archive yet belongs to both timelines.
+                state.begin_timeline(state.archived.map_or(end, |mark| mark.min(end)), now_s);
+                state.is_copy = false;
+            }
+            if is_archived {
+                // Nothing from this opening on is missing in the archive.
+                state.archived.get_or_insert(end);
+            }
             state.generation = generation;
             state.generation_start = end;
             state.durable = end;
@@ -263,6 +282,25 @@ fn border_after(geometry: Geometry, lsn: u64) -> u64 {
         start if start == lsn => lsn,
         _ => geometry.start_of(segment + 1),
     }
+}
+
+/// Returns the mark of the archive if all segments from it to where recovery starts are there.
+fn kept_for_archive(
+    fs: &SharedFs,
+    dir: &Path,
+    geometry: Geometry,
+    mark: u64,
+    from: u64,
+) -> Result<Option<u64>, LogError> {
+    let names = fs.list(dir).map_err(|e| LogError::io(dir, "listing", e))?;
+    let there: BTreeSet<u64> = names.iter().filter_map(|name| segment::parse_name(name)).collect();
+    let missing = (geometry.segment_of(mark)..geometry.segment_of(from)).find(|n| !there.contains(n));
+    if let Some(segment) = missing {
+        let path = segment::path_of(dir, segment);
+        log::error!("{} is missing: the archive of the log will have a gap", path.display());
+        return Ok(None);
+    }
+    Ok(Some(mark))
 }
 
 /// Creates the control file of a new log; segments are created when space is reserved.
@@ -293,6 +331,9 @@ fn create(world: &World, dir: &Path, options: &LogOptions, new: NewLog) -> Resul
         durable: from,
         clean: false,
         payload: new.payload,
+        is_copy: false,
+        archived: None,
+        timelines: vec![control::FIRST_TIMELINE],
     };
     Control::create(fs, dir, state)
 }

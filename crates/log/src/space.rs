@@ -17,6 +17,8 @@ pub(crate) struct Space {
     pub ready_end: AtomicU64,
     /// Start of the part that must be kept. Written by checkpoints.
     pub retained: AtomicU64,
+    /// LSN from which the log is kept for the archive; `u64::MAX` if it is not. Written under `control`.
+    pub archived: AtomicU64,
     /// LSNs from which the log is kept for readers, by the number of the pin.
     pub pins: Mutex<Pins>,
     /// Released segments still under their old names.
@@ -51,11 +53,12 @@ pub(crate) struct WorkerState {
 }
 
 impl Space {
-    pub fn new(end: u64, ready_end: u64, retained: u64, released: Vec<u64>) -> Space {
+    pub fn new(end: u64, ready_end: u64, retained: u64, archived: Option<u64>, released: Vec<u64>) -> Space {
         Space {
             promised: AtomicU64::new(end),
             ready_end: AtomicU64::new(ready_end),
             retained: AtomicU64::new(retained),
+            archived: AtomicU64::new(archived.unwrap_or(u64::MAX)),
             pins: Mutex::default(),
             making: Mutex::new(released),
             worker: Mutex::default(),
@@ -68,11 +71,16 @@ impl Space {
         }
     }
 
-    /// Returns the start of the part that recovery or a pin needs.
+    /// Returns the start of the part that recovery, the archive or a pin needs.
     pub fn kept(&self) -> u64 {
         let pins = self.pins.lock();
-        let retained = self.retained.load(Ordering::Acquire);
+        let retained = self.retained.load(Ordering::Acquire).min(self.archived.load(Ordering::Acquire));
         pins.from.values().copied().min().map_or(retained, |pinned| pinned.min(retained))
+    }
+
+    /// Returns the LSN from which the archive needs the log.
+    pub fn archived(&self) -> Option<u64> {
+        Some(self.archived.load(Ordering::Acquire)).filter(|lsn| *lsn < u64::MAX)
     }
 
     pub fn give_back(&self, bytes: u64) {

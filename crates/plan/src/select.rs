@@ -8,15 +8,15 @@ use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, SqlError, SqlMode, SqlResult};
 
 use crate::bind::{
-    AliasOrder, Aliases, Binder, Clause, PlanContext, Relation, Scope, Windows, item_position, one_column,
-    param_position, refuse_negative, same_name,
+    AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Relation, Scope, Windows, item_position,
+    one_column, param_position, refuse_negative, same_name,
 };
 use crate::block::{Body, Collected, Group, Order, OrderBy, Query, Select};
 use crate::common_tables::CommonTables;
 use crate::conjuncts;
 use crate::from::bind_from;
 use crate::full_group::{self, Grouping};
-use crate::meta::column_meta;
+use crate::meta::{column_meta, field_meta};
 use crate::query::{bind_limit, check_ties};
 
 /// A bound select item.
@@ -80,8 +80,13 @@ pub(crate) fn bind_select(
     check_ties(query)?;
     let limit = bind_limit(ctx, query.limit.as_ref())?;
     let types: Vec<ExprType> = binder.items.iter().map(|i| i.expr.ty()).collect();
-    let columns: Vec<ColumnMeta> =
-        binder.items.iter().map(|i| column_meta(&i.name, &i.expr, &scope)).collect();
+    let is_in_body = matches!(ctx.source, ParamSource::Variables(_));
+    let meta = |(name, expr): (&str, &Expr)| match expr {
+        // A variable of a program is described as a column of its type.
+        Expr::Param(variable) if is_in_body => field_meta(name.to_owned(), &variable.ty),
+        _ => column_meta(name, expr, &scope),
+    };
+    let columns: Vec<ColumnMeta> = binder.items.iter().map(|i| meta((&i.name, &i.expr))).collect();
     let aggregates = binder.aggregates.take();
     let explicit = !select.group_by.is_empty();
     if ctx.names.env().sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) && (explicit || !aggregates.is_empty()) {

@@ -21,7 +21,7 @@ pub fn view_query(view: &View) -> SqlResult<Box<ast::Query>> {
 }
 
 /// Binds a view's query with the privileges of its definer or its reader. Its literals are not parameters.
-/// Missing objects are reported as error 1356.
+/// Missing objects are reported as error 1356 of the outermost view.
 pub fn bind_view(ctx: &PlanContext<'_>, view: &Arc<View>) -> SqlResult<Query> {
     let query = view_query(view)?;
     ctx.names.enter_view(view)?;
@@ -47,6 +47,7 @@ fn hides(code: ErrorCode) -> bool {
             | E::DbAccessDenied
             | E::SpDoesNotExist
             | E::ProcaccessDenied
+            | E::ViewInvalid
     )
 }
 

@@ -140,18 +140,6 @@ struct Variables {
 }
 
 impl Bound {
-    /// Returns the names and types of the parameters.
-    pub fn parameters(&self) -> impl Iterator<Item = (&str, Option<&ColumnType>)> {
-        (0..self.program.parameters.len()).map(|n| {
-            let place = &self.places[self.slots[n].first as usize];
-            let ty = match &place.ty {
-                PlaceType::Column(ty) => Some(ty),
-                PlaceType::Any(_) => None,
-            };
-            (&*place.name, ty)
-        })
-    }
-
     /// Returns the place of a parameter, the first one of a row.
     pub fn parameter(&self, n: usize) -> &Place {
         &self.places[self.slots[n].first as usize]

@@ -13,13 +13,15 @@
 //! - The number of entered blocks at an instruction is the same on every path to it.
 //! - Every jump that was emitted without a target has one when its statement ends.
 
+use std::sync::OnceLock;
+
 use cohort_session::{ProgramRule, innermost, traits_of};
 use cohort_sql::ast::{
     self, BinaryOp, BodyAssignment, Code, ConditionValue, CursorAction, Declaration, Expr, HandledCondition,
     Literal, LoopKind, ParameterMode, SetItem, SignalItem, SignalledCondition, Statement, Step, Target,
     Variable, VariableType, VariableUse,
 };
-use cohort_types::{SqlError, SqlResult, Value, check_stack};
+use cohort_types::{SqlError, SqlResult, TypeKind, Value, check_stack};
 
 use crate::program::{
     Block, Cursor, CursorId, HandledBy, Handler, Instruction, Pc, Program, ProgramKind, Raised, ScalarId,
@@ -57,6 +59,7 @@ pub fn compile(
             cursors: Vec::new(),
             blocks: Vec::new(),
             body: text.into(),
+            named: OnceLock::new(),
         },
         scope: Scope::default(),
         depth: 0,
@@ -308,7 +311,7 @@ impl Compiler {
                     }
                 }
                 Declaration::Cursor { name, parameters, query } => {
-                    let id = self.add_cursor(name, parameters, query);
+                    let id = self.add_cursor(name, parameters, query)?;
                     if !self.scope.add_cursor(name, id) {
                         return Err(SqlError::duplicate_cursor(name));
                     }
@@ -465,7 +468,7 @@ impl Compiler {
                 self.rows(label, *variable, id, args, steps)?;
             }
             LoopKind::Query { variable, query } => {
-                let id = self.add_cursor("", &[], query);
+                let id = self.add_cursor("", &[], query)?;
                 self.rows(label, *variable, id, Vec::new(), steps)?;
             }
         }
@@ -539,16 +542,17 @@ impl Compiler {
         name: &str,
         parameters: &[(String, u32, VariableType)],
         query: &Code<ast::Query>,
-    ) -> CursorId {
+    ) -> SqlResult<CursorId> {
         for (name, slot, of) in parameters {
             self.declare(*slot, name, SlotType::Declared(of.clone()), None);
         }
         let statement = Statement::Query(Box::new(query.of.clone()));
         let code = Code { of: statement, uses: query.uses.clone(), range: query.range.clone() };
+        self.check_limits(&code)?;
         let query = self.statement(code);
         let parameters = parameters.iter().map(|(_, slot, _)| *slot).collect();
         self.program.cursors.push(Cursor { name: name.to_owned(), parameters, query });
-        self.program.cursors.len() as CursorId - 1
+        Ok(self.program.cursors.len() as CursorId - 1)
     }
 
     /// Returns the type of a declaration. ROW TYPE OF may name a cursor.
@@ -682,7 +686,34 @@ impl Compiler {
 
     /// Checks that the program may contain a statement.
     fn check_allowed(&self, code: &Code<Statement>) -> SqlResult<()> {
-        check_allowed(self.program.kind, code, &self.program.body)
+        check_allowed(self.program.kind, code, &self.program.body)?;
+        self.check_limits(code)
+    }
+
+    /// Returns error 1691 if LIMIT has a variable that is no integer by its declaration.
+    fn check_limits(&self, code: &Code<Statement>) -> SqlResult<()> {
+        if code.uses.is_empty() {
+            return Ok(());
+        }
+        let mut limits = Limits::default();
+        code.of.clone().rename(&mut limits);
+        let own = match &code.of {
+            Statement::Update(update) => update.limit.as_ref(),
+            Statement::Delete(delete) => delete.limit.as_ref(),
+            _ => None,
+        };
+        own.into_iter().for_each(|limit| limits.add(limit));
+        let is_integer = |n: &u32| match &code.uses[*n as usize].of {
+            Variable::Slot(slot) => match &self.program.slots[*slot as usize].of {
+                SlotType::Declared(of) => may_be_integer(of),
+                _ => true,
+            },
+            _ => true,
+        };
+        match limits.params.iter().all(is_integer) {
+            true => Ok(()),
+            false => Err(SqlError::no_integer_in_limit()),
+        }
     }
 }
 
@@ -690,6 +721,45 @@ impl Program {
     /// Checks that a function or a trigger may call this procedure: errors 1415, 1422, 1336.
     pub fn check_called_by(&self, caller: ProgramKind) -> SqlResult<()> {
         self.statements.iter().try_for_each(|code| check_allowed(caller, code, &self.body))
+    }
+}
+
+/// The variables in LIMIT clauses.
+#[derive(Default)]
+struct Limits {
+    params: Vec<u32>,
+}
+
+impl Limits {
+    fn add(&mut self, limit: &ast::Limit) {
+        for expr in [Some(&limit.count), limit.offset.as_ref()].into_iter().flatten() {
+            if let Expr::Param(n) = expr {
+                self.params.push(*n);
+            }
+        }
+    }
+}
+
+impl ast::Rename for Limits {
+    fn query(&mut self, query: &mut ast::Query) {
+        if let Some(limit) = &query.limit {
+            self.add(limit);
+        }
+    }
+}
+
+/// Returns whether a variable of the type is an integer, as far as the declaration says.
+fn may_be_integer(of: &VariableType) -> bool {
+    use TypeKind as K;
+    match of {
+        VariableType::Declared(declared) => match declared.kind {
+            ast::DeclaredKind::Column(kind) => matches!(
+                kind,
+                K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt | K::Year | K::Bit
+            ),
+            ast::DeclaredKind::Signed | ast::DeclaredKind::Unsigned => true,
+        },
+        _ => true,
     }
 }
 

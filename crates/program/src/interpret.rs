@@ -13,18 +13,18 @@
 //! The loop looks at KILL and the time limit at every statement and after every [`JUMPS_UNCHECKED`] jumps.
 
 use cohort_catalog::TableName;
-use cohort_expr::{EvalContext, Expr};
+use cohort_expr::{EvalContext, Expr, SessionEnv};
 use cohort_session::access;
-use cohort_sql::ast::{SignalItem, Target, Variable, VariableUse};
+use cohort_sql::ast::{ParameterMode, SignalItem, Target, Variable, VariableUse};
 use cohort_types::{
     ColumnType, Level, Privilege, SqlError, SqlMode, SqlResult, StoreContext, Value, Warning, check_stack,
 };
 
-use crate::bind::{Bound, PlaceType, Scalar};
+use crate::bind::{Bound, PlaceType, Scalar, Slot};
 use crate::frame::Frame;
 use crate::host::{Host, RowsFor};
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
-use crate::signal;
+use crate::signal::{self, Shortened};
 
 /// Jumps between two checks for KILL and the time limit.
 const JUMPS_UNCHECKED: u32 = 1000;
@@ -38,27 +38,15 @@ pub struct Finished {
     pub returned: Option<Value>,
 }
 
-/// Runs a routine with the values of its arguments, a compound statement, or the body of an event.
+/// Runs a routine with the values of its arguments, which [`Bound::converted`] has converted, a compound
+/// statement, or the body of an event.
 pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Finished> {
-    let mode = host.session().settings.env.sql_mode;
-    run_from(bound, (args, mode), host)
-}
-
-/// Runs a routine like [`run`]. The arguments are converted under the sql_mode of the caller.
-pub fn run_from(
-    bound: &Bound,
-    (args, mode): (Vec<Value>, SqlMode),
-    host: &mut dyn Host,
-) -> SqlResult<Finished> {
     let mut machine = Machine::new(bound, host);
-    machine.arguments_mode = Some(mode);
     let parameters = &bound.program.parameters;
     assert_eq!(parameters.len(), args.len(), "the caller has checked the number of arguments");
-    let ins = parameters.iter().zip(args).enumerate().filter(|(_, ((mode, _), _))| mode.is_in());
-    for (n, (_, value)) in ins {
-        machine.assign(&Variable::Slot(n as u32), value)?;
+    for (slot, value) in bound.slots.iter().zip(args) {
+        machine.frame.put(slot.first, value)?;
     }
-    machine.arguments_mode = None;
     let returned = machine.run()?;
     let out = parameters.iter().enumerate().map(|(n, (mode, _))| {
         let place = bound.slots[n].first as usize;
@@ -101,8 +89,6 @@ struct Machine<'b, 'h> {
     jumps_left: u32,
     /// The row number in messages about assignments: 1 as soon as a statement has run, as in MariaDB.
     row: u64,
-    /// The sql_mode of the caller while its arguments are converted.
-    arguments_mode: Option<SqlMode>,
     /// The columns of OLD and NEW that the definer of a trigger may not read or set.
     denied: Vec<Denied>,
 }
@@ -130,7 +116,6 @@ impl<'b, 'h> Machine<'b, 'h> {
             host,
             jumps_left: JUMPS_UNCHECKED,
             row: 0,
-            arguments_mode: None,
             denied: Vec::new(),
         }
     }
@@ -326,7 +311,9 @@ impl<'b, 'h> Machine<'b, 'h> {
                 };
                 let active = running.condition.clone();
                 let values = self.items(items)?;
-                let condition = signal::resignalled(active, sqlstate.as_deref(), values)?;
+                let mut shortened = self.shortened();
+                let condition = signal::resignalled(active, sqlstate.as_deref(), values, &mut shortened)?;
+                self.note_shortened(shortened);
                 if sqlstate.is_some() {
                     // The handled condition stays.
                     self.host.diagnostics().unmark();
@@ -405,9 +392,25 @@ impl<'b, 'h> Machine<'b, 'h> {
 
     fn signal(&mut self, pc: Pc, raised: &Raised) -> SqlResult<Flow> {
         let values = self.items(&raised.items)?;
-        let condition = signal::signalled(&raised.sqlstate, values)?;
+        let mut shortened = self.shortened();
+        let condition = signal::signalled(&raised.sqlstate, values, &mut shortened)?;
         self.host.diagnostics().clear();
+        self.note_shortened(shortened);
         self.raise(pc, condition)
+    }
+
+    fn shortened(&self) -> Shortened {
+        match self.host.session().settings.env.sql_mode.is_strict() {
+            true => Shortened::Fails,
+            false => Shortened::Warns(Vec::new()),
+        }
+    }
+
+    fn note_shortened(&mut self, shortened: Shortened) {
+        if let Shortened::Warns(warnings) = shortened {
+            let diagnostics = self.host.diagnostics();
+            warnings.into_iter().for_each(|error| diagnostics.push(Warning { level: Level::Warning, error }));
+        }
     }
 
     /// Raises a condition: an error, or a warning that is added to the conditions.
@@ -566,22 +569,47 @@ impl<'b, 'h> Machine<'b, 'h> {
         let mut found = Vec::new();
         let outcome = {
             let env = &self.host.session().settings.env;
-            let mode = self.arguments_mode.unwrap_or(env.sql_mode);
-            let ctx = StoreContext {
-                sql_mode: mode,
-                strict: mode.is_strict(),
-                database: "",
-                table: "",
-                column: name,
-                row: self.row,
-                zone: &env.time_zone,
-                now_micros: env.now_micros,
-            };
-            ty.store(value, &ctx, &mut found)
+            ty.store(value, &store_context(env, env.sql_mode, name, self.row), &mut found)
         };
         let diagnostics = self.host.diagnostics();
         found.into_iter().for_each(|warning| diagnostics.push(warning));
         outcome
+    }
+}
+
+impl Bound {
+    /// Converts the arguments of a call to the types of the parameters, under the sql_mode of the caller. OUT
+    /// parameters are NULL. `row` is the row number in messages, and `found` receives the warnings.
+    pub fn converted(
+        &self,
+        args: Vec<Value>,
+        (env, mode, row): (&SessionEnv, SqlMode, u64),
+        found: &mut Vec<Warning>,
+    ) -> SqlResult<Vec<Value>> {
+        let parameters = self.program.parameters.iter().zip(&self.slots);
+        let convert = |(((mode_of, _), slot), value): ((&(ParameterMode, String), &Slot), Value)| {
+            let place = &self.places[slot.first as usize];
+            match &place.ty {
+                _ if !mode_of.is_in() => Ok(Value::Null),
+                _ if slot.fields.is_some() => Err(SqlError::operand_columns(1)),
+                PlaceType::Column(ty) => ty.store(value, &store_context(env, mode, &place.name, row), found),
+                PlaceType::Any(_) => Ok(value),
+            }
+        };
+        parameters.zip(args).map(convert).collect()
+    }
+}
+
+fn store_context<'c>(env: &'c SessionEnv, mode: SqlMode, name: &'c str, row: u64) -> StoreContext<'c> {
+    StoreContext {
+        sql_mode: mode,
+        strict: mode.is_strict(),
+        database: "",
+        table: "",
+        column: name,
+        row,
+        zone: &env.time_zone,
+        now_micros: env.now_micros,
     }
 }
 

@@ -21,6 +21,7 @@
 //! | `host` | [`Host`]: the interface to the session or statement that runs a program |
 //! | `frame` | [`Frame`]: the values, cursors and handlers of one activation |
 //! | `interpret` | the loop over instructions, and its one exit for errors |
+//! | `named` | the tables and routines that a program names |
 //! | `signal` | SIGNAL and RESIGNAL |
 
 mod bind;
@@ -28,6 +29,7 @@ mod compile;
 mod frame;
 mod host;
 mod interpret;
+mod named;
 mod program;
 mod scope;
 mod signal;
@@ -35,5 +37,6 @@ mod signal;
 pub use bind::{Bound, bind};
 pub use compile::compile;
 pub use host::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
-pub use interpret::{Finished, run, run_from, run_trigger};
+pub use interpret::{Finished, run, run_trigger};
+pub use named::{Named, NamedTable};
 pub use program::{Program, ProgramKind};

@@ -1,11 +1,15 @@
 //! [`Program`]: a compiled body.
 
+use std::sync::OnceLock;
+
 use cohort_sql::ast::{
     AfterHandler, Code, Expr, ObjectName, ParameterMode, SignalItem, Statement, Target, TriggerEvent,
     TriggerTiming, Variable, VariableType,
 };
 use cohort_types::RoutineKind;
 use cohort_types::{SqlError, SqlResult};
+
+use crate::named::Named;
 
 /// The kind of a program, which decides what its body may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +90,21 @@ pub struct Program {
     pub blocks: Vec<Block>,
     /// The text that the ranges refer to.
     pub body: Box<str>,
+    pub(crate) named: OnceLock<Named>,
 }
 
 impl Program {
+    /// Returns the tables and routines that the body names.
+    pub fn named(&self) -> &Named {
+        self.named.get_or_init(|| {
+            let called = self.code.iter().filter_map(|instruction| match instruction {
+                Instruction::Call { procedure, .. } => Some(procedure),
+                _ => None,
+            });
+            Named::in_body((&self.statements, &self.scalars), called)
+        })
+    }
+
     /// Returns the variables that the program assigns to by name.
     pub fn assigned(&self) -> impl Iterator<Item = &Variable> {
         let targets = self.code.iter().flat_map(|instruction| match instruction {

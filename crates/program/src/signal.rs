@@ -21,10 +21,14 @@ fn defaults(sqlstate: &str) -> (Level, SqlError) {
 }
 
 /// Returns the condition of SIGNAL.
-pub(crate) fn signalled(sqlstate: &str, items: Vec<(SignalItem, Value)>) -> SqlResult<Warning> {
+pub(crate) fn signalled(
+    sqlstate: &str,
+    items: Vec<(SignalItem, Value)>,
+    shortened: &mut Shortened,
+) -> SqlResult<Warning> {
     let (level, default) = defaults(sqlstate);
     let parts = Signalled { number: default.code.number(), sqlstate: sqlstate.to_owned(), items: Vec::new() };
-    let error = with_items(default.code, default.message, parts, items)?;
+    let error = with_items(default.code, default.message, parts, items, shortened)?;
     Ok(Warning { level, error })
 }
 
@@ -33,13 +37,14 @@ pub(crate) fn resignalled(
     active: Warning,
     sqlstate: Option<&str>,
     items: Vec<(SignalItem, Value)>,
+    shortened: &mut Shortened,
 ) -> SqlResult<Warning> {
     if let Some(sqlstate) = sqlstate {
         // Items of the active condition stay unless they are set.
         let (level, default) = defaults(sqlstate);
         let kept = active.error.signal().map_or_else(Vec::new, |parts| parts.items.clone());
         let parts = Signalled { number: default.code.number(), sqlstate: sqlstate.to_owned(), items: kept };
-        let error = with_items(default.code, default.message, parts, items)?;
+        let error = with_items(default.code, default.message, parts, items, shortened)?;
         return Ok(Warning { level, error });
     }
     if items.is_empty() {
@@ -52,8 +57,16 @@ pub(crate) fn resignalled(
             Signalled { number: error.number(), sqlstate: error.sqlstate().to_owned(), items: Vec::new() }
         }
     };
-    let error = with_items(error.code, error.message, parts, items)?;
+    let error = with_items(error.code, error.message, parts, items, shortened)?;
     Ok(Warning { level: active.level, error })
+}
+
+/// The treatment of texts that are too long.
+pub(crate) enum Shortened {
+    /// Error 1648: strict mode.
+    Fails,
+    /// They are cut, with these warnings.
+    Warns(Vec<SqlError>),
 }
 
 /// Sets items. Errors: 1231 for NULL or a number out of range, 1648 for a text that is too long.
@@ -62,6 +75,7 @@ fn with_items(
     mut message: String,
     mut parts: Signalled,
     items: Vec<(SignalItem, Value)>,
+    shortened: &mut Shortened,
 ) -> SqlResult<SqlError> {
     for (item, value) in items {
         let word = word_of(item);
@@ -75,11 +89,15 @@ fn with_items(
             parts.number = number.ok_or_else(|| SqlError::wrong_variable_value(word, &value.to_text()))?;
             continue;
         }
-        let text = value.to_text();
+        let mut text = value.to_text();
         let is_message = item == SignalItem::MessageText;
         let chars_max = if is_message { MESSAGE_CHARS_MAX } else { TEXT_CHARS_MAX };
-        if text.chars().count() > chars_max {
-            return Err(SqlError::condition_item_too_long(word));
+        if let Some((end, _)) = text.char_indices().nth(chars_max) {
+            let Shortened::Warns(warnings) = shortened else {
+                return Err(SqlError::condition_item_too_long(word));
+            };
+            warnings.push(SqlError::condition_item_truncated(word));
+            text.truncate(end);
         }
         if is_message {
             message = text;

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use cohort_catalog::{ROWS, RowKey, Table};
-use cohort_engine::{Batch, BulkLoad, Direction, KeyRange, ReadAt, ScanRequest};
+use cohort_engine::{Batch, BulkLoad, Direction, EngineError, KeyRange, LoadRedo, ReadAt, ScanRequest};
 use cohort_table::OpenTable;
 use cohort_trx::{SessionTrx, engine_error};
 use cohort_types::{Columns, SqlError, SqlResult, Value};
@@ -212,6 +212,8 @@ struct Runs<'t> {
     loaded: usize,
     /// Keys of the current run, if rows with duplicate keys are left out.
     keys: HashSet<Vec<u8>>,
+    /// Redo of the entries, if the log is archived.
+    redo: Option<LoadRedo>,
 }
 
 impl<'t> Runs<'t> {
@@ -227,6 +229,7 @@ impl<'t> Runs<'t> {
             is_sorting: false,
             loaded: 0,
             keys: HashSet::new(),
+            redo: None,
         }
     }
 
@@ -242,8 +245,7 @@ impl<'t> Runs<'t> {
                 return Err(self.collision(trx, &value)?);
             }
             if is_first || key > self.last_key {
-                let load = self.load(trx)?;
-                load.add(&key, &value).map_err(engine_error)?;
+                self.put(trx, &key, &value)?;
                 self.last_key = key;
                 return Ok(());
             }
@@ -261,7 +263,25 @@ impl<'t> Runs<'t> {
 
     fn finish(mut self, trx: &mut SessionTrx) -> SqlResult<()> {
         self.load_run(trx)?;
-        self.close()
+        self.close()?;
+        let (Some(redo), Some(engine)) = (self.redo.take(), trx.env().engines.get(self.table.engine.0))
+        else {
+            return Ok(());
+        };
+        let id = engine.id();
+        let redo = redo.finish(&*trx.env().commit).map_err(|error| engine_error(EngineError::Io(error)))?;
+        trx.attach_load(id, redo);
+        Ok(())
+    }
+
+    /// Adds an entry to the load, and to the redo of the load if the log is archived.
+    fn put(&mut self, trx: &SessionTrx, key: &[u8], value: &[u8]) -> SqlResult<()> {
+        self.load(trx)?.add(key, value).map_err(engine_error)?;
+        let Some(redo) = &mut self.redo else { return Ok(()) };
+        let engine = trx.env().engines.get(self.table.engine.0).expect("only loads of engines have redo");
+        let index = self.table.indexes[self.index].id;
+        let added = redo.add(&**engine, &*trx.env().commit, index, (key, value));
+        added.map_err(|error| engine_error(EngineError::Io(error)))
     }
 
     fn load_run(&mut self, trx: &mut SessionTrx) -> SqlResult<()> {
@@ -284,7 +304,7 @@ impl<'t> Runs<'t> {
             if self.loaded > 0 && self.can_collide() && self.is_loaded(trx, key)? {
                 return Err(self.collision(trx, value)?);
             }
-            self.load(trx)?.add(key, value).map_err(engine_error)?;
+            self.put(trx, key, value)?;
         }
         self.close()
     }
@@ -302,7 +322,12 @@ impl<'t> Runs<'t> {
         if self.open.is_none() {
             let space = self.table.indexes[self.index].id;
             self.open = Some(match trx.env().engines.get(self.table.engine.0) {
-                Some(engine) => engine.bulk_load(space).map_err(engine_error)?,
+                Some(engine) => {
+                    if trx.env().commit.is_archived() {
+                        self.redo.get_or_insert_default();
+                    }
+                    engine.bulk_load(space).map_err(engine_error)?
+                }
                 None => trx.temporary().rows().bulk_load(space),
             });
         }

@@ -56,6 +56,7 @@ pub(crate) fn database(disk: &SharedFs) -> Arc<TrxEnv> {
         checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
+        archive: None,
         on_stop: Arc::new(|error| panic!("the log failed: {error}")),
         failpoint: None,
     };

@@ -22,13 +22,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use cohort_backup_format::{MANIFEST, Manifest, ManifestError, UNFINISHED};
+use cohort_backup_format::{MANIFEST, Manifest, ManifestError, RESTORED, UNFINISHED};
 
 const VERSION_FILE: &str = "cohort.version";
 const VERSION_FILE_NEW: &str = "cohort.version.new";
 const LOCK_FILE: &str = "cohort.lock";
-/// Name of the manifest of the backup that the directory was started from.
-const RESTORED: &str = "cohort-backup.restored.json";
+/// File with the identity of the directory. Backups do not have it, so a restored directory gets its own.
+const IDENTITY_FILE: &str = "cohort.server_uid";
+const IDENTITY_BYTES: usize = 16;
 const FORMAT: &str = "cohort 1";
 
 /// The data directory cannot be used. Nothing in it was changed.
@@ -136,6 +137,7 @@ pub struct Inspected {
 #[derive(Debug)]
 pub struct Datadir {
     path: PathBuf,
+    identity: String,
     /// Dropping it unlocks the directory.
     _lock: File,
 }
@@ -171,7 +173,8 @@ pub fn create(path: &Path) -> Result<Unfinished, DatadirError> {
     let _lock = lock(&path)?;
     // Another process may have been faster.
     look_for_nothing(&path)?;
-    Ok(Unfinished(Datadir { path, _lock }))
+    let identity = identity(&path).unwrap_or_default();
+    Ok(Unfinished(Datadir { path, identity, _lock }))
 }
 
 fn look_for_nothing(path: &Path) -> Result<(), DatadirError> {
@@ -200,7 +203,10 @@ fn look_at(path: &Path) -> Result<Found, DatadirError> {
     for entry in entries {
         let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
         // Files that file systems create, and those of an interrupted initialization.
-        let is_nothing = matches!(name.as_str(), "lost+found" | LOCK_FILE | VERSION_FILE | VERSION_FILE_NEW);
+        let is_nothing = matches!(
+            name.as_str(),
+            "lost+found" | LOCK_FILE | VERSION_FILE | VERSION_FILE_NEW | IDENTITY_FILE
+        );
         match &version {
             _ if is_nothing => {}
             None => return Err(stranger(path, name)),
@@ -227,15 +233,41 @@ fn stranger(path: &Path, file: String) -> DatadirError {
 }
 
 impl Inspected {
-    /// Locks the directory for this process.
+    /// Locks the directory for this process, and turns a backup into a data directory.
     pub fn take(self) -> Result<Datadir, DatadirError> {
+        let datadir = self.take_as_it_is()?;
+        adopt_backup(&datadir.path)?;
+        Ok(datadir)
+    }
+
+    /// Locks the directory for this process. A backup stays one.
+    pub fn take_as_it_is(self) -> Result<Datadir, DatadirError> {
         // From here on, the path must not depend on the current directory.
         let path =
             fs::canonicalize(&self.path).map_err(|error| DatadirError::Io(self.path.clone(), error))?;
         let _lock = lock(&path)?;
-        adopt_backup(&path)?;
-        Ok(Datadir { path, _lock })
+        let identity = identity(&path).unwrap_or_default();
+        Ok(Datadir { path, identity, _lock })
     }
+}
+
+/// Returns the random identity of a directory, which its first start chooses.
+fn identity(path: &Path) -> io::Result<String> {
+    let file = path.join(IDENTITY_FILE);
+    match fs::read_to_string(&file) {
+        Ok(text) if text.trim().len() == 2 * IDENTITY_BYTES => return Ok(text.trim().to_owned()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        // Missing, or written partially.
+        _ => {}
+    }
+    let mut random = [0; IDENTITY_BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut file = File::create(&file)?;
+    file.write_all(format!("{text}\n").as_bytes())?;
+    file.sync_all()?;
+    File::open(path)?.sync_all()?;
+    Ok(text)
 }
 
 /// Turns a full backup into a data directory that may change: checks that its files are there, and renames
@@ -259,6 +291,11 @@ fn adopt_backup(path: &Path) -> Result<(), DatadirError> {
         let what = format!("{} {found}; copy the backup again, or use another one", file.display());
         return Err(DatadirError::Backup(what));
     }
+    end_backup(path)
+}
+
+/// Gives the manifest another name: from now on the files may differ from it.
+fn end_backup(path: &Path) -> Result<(), DatadirError> {
     let failed = |error| DatadirError::Io(path.to_owned(), error);
     fs::rename(path.join(MANIFEST), path.join(RESTORED)).map_err(failed)?;
     File::open(path).and_then(|dir| dir.sync_all()).map_err(failed)
@@ -313,6 +350,16 @@ impl Datadir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Turns a backup to which the archive was applied into a data directory.
+    pub fn end_backup(&self) -> Result<(), DatadirError> {
+        end_backup(&self.path)
+    }
+
+    /// Returns the identity, `@@server_uid`; empty if it could not be stored.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
 }
 
 #[cfg(test)]
@@ -333,7 +380,14 @@ mod tests {
         let first = inspect(&path).expect("own").take().expect("free");
         let error = inspect(&path).expect("own").take().expect_err("in use").to_string();
         assert!(error.contains(&format!("(process {})", std::process::id())), "{error}");
+        let identity = first.identity().to_owned();
+        assert_eq!(identity.len(), 2 * IDENTITY_BYTES);
         drop(first);
+        assert_eq!(inspect(&path).expect("own").take().expect("free").identity(), identity, "it stays");
+        // As in a restored directory.
+        fs::remove_file(path.join(IDENTITY_FILE)).expect("removed");
+        let other = inspect(&path).expect("own").take().expect("free").identity().to_owned();
+        assert!(other.len() == identity.len() && other != identity, "{other}");
         drop(inspect(&path).expect("own").take().expect("free again"));
         fs::write(path.join(VERSION_FILE), "cohort 7\n").expect("written");
         assert!(inspect(&path).expect_err("another version").to_string().contains("'cohort 7'"));

@@ -94,12 +94,12 @@ impl Watch {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let line = match (is_hanging, new) {
             (true, _) => format!(
-                "A flush of the log has been running for {:.1} s and has not ended: no commit is answered meanwhile; look at the disk",
+                "A flush of the log has been running for {:.1} s and has not ended: no commit is acknowledged in the meantime; check the disk",
                 seconds(seen.running_ns)
             ),
             (false, new) => format!(
                 "{new} slow flush{} of the log since the last message, the longest {:.3} s (slow_flush_warning_ms is {}): \
-                 commits wait for them; look at the disk",
+                 commits wait for them; check the disk",
                 if new == 1 { "" } else { "es" },
                 seconds(self.longest_ns),
                 seen.threshold_ns / 1_000_000

@@ -21,6 +21,7 @@
 //! | `fiber` | stacks that requests run on: a request that waits for a lock does not block its worker |
 //! | `ready` | ready queue: work for the workers that does not come from epoll |
 //! | `housekeeping` | timeouts, uptime |
+//! | `archive` | the process that stores the archive of the log |
 //! | `event_scheduler` | the thread that starts the runs of events |
 //! | `init_file` | statements that run before clients are admitted |
 //! | `system_tables` | stored tables of the schema mysql |
@@ -39,6 +40,7 @@
 //! | `statement_log` | files of the general and the slow query log |
 
 mod accounts;
+pub mod archive;
 mod audit_file;
 mod audit_log;
 mod backend;
@@ -66,6 +68,7 @@ mod login;
 pub mod machine;
 pub mod metrics;
 mod ownership;
+pub mod pid_file;
 mod pool;
 pub mod pool_dump;
 mod ready;

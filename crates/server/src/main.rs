@@ -10,9 +10,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cohort_base::ConnectionId;
-use cohort_commit::{Converted, Coordinator};
+use cohort_commit::{ApplyStop, Converted, Coordinator, parse_time};
 use cohort_config::{Build, Globals, Options, StartupRequest, Status, VERSION, VarId, VarValue};
 use cohort_exec::Origin;
+use cohort_server::archive;
 use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::descriptors::DescriptorLimits;
@@ -22,7 +23,7 @@ use cohort_server::storage::{self, StorageOptions, StorageStatus};
 use cohort_server::systemd::Notifier;
 use cohort_server::{
     CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, Tls, WorkerLimits, Workers,
-    flush_watch, init_file, machine, system_tables,
+    flush_watch, init_file, machine, pid_file, system_tables,
 };
 use cohort_vfs::{SharedClock, World};
 
@@ -117,7 +118,7 @@ fn run(options: &Options) -> Result<(), Failed> {
 
     // Nothing is changed until everything that can be refused has been checked.
     let path = PathBuf::from(text(&globals, VarId::Datadir));
-    if options.initialize || options.convert_log_layout {
+    if options.initialize || options.convert_log_layout || options.apply_archive.is_some() {
         stderr.install();
     }
     if options.initialize {
@@ -145,6 +146,17 @@ fn run(options: &Options) -> Result<(), Failed> {
         stderr.note(format_args!("Data directory '{}' {what} log_layout={layout}", path.display()));
         return Ok(());
     }
+    if let Some(dir) = &options.apply_archive {
+        let stop = archive_stop(options).map_err(|e| refuse(&e))?;
+        // The restored server archives when it serves.
+        globals.put(VarId::ArchiveTo, &VarValue::text(""));
+        let datadir = inspected.take_as_it_is().map_err(|e| refuse(&e))?;
+        let done = storage::apply_archive(datadir.path(), dir, &world, &globals, stop, &stderr);
+        let report = done.map_err(|e| refuse(&e))?;
+        datadir.end_backup().map_err(|e| refuse(&e))?;
+        print(&report);
+        return Ok(());
+    }
     let sockets = Sockets {
         clients: bind(&globals, &path).map_err(|e| refuse(&e))?,
         metrics: bind_metrics(&globals).map_err(|e| refuse(&e))?,
@@ -169,7 +181,7 @@ fn run(options: &Options) -> Result<(), Failed> {
         log.note(format_args!("Options that have no effect here: {}", options.without_effect.join(", ")));
     }
     if machine::is_root() {
-        log.warning(format_args!("The server runs as root. Start it as a user of its own, or give --user"));
+        log.warning(format_args!("The server runs as root. Start it as a dedicated user, or give --user"));
     }
     warn_of_risks(&globals, &log);
     let tls = Tls::open(&globals).map_err(|error| {
@@ -221,6 +233,25 @@ fn initialize(
         file.display()
     ));
     Ok(())
+}
+
+/// Returns the timeline and the stop of `--apply-archive`.
+fn archive_stop(options: &Options) -> Result<(Option<u32>, ApplyStop), String> {
+    let stop = match (&options.stop_time, &options.stop_gtid) {
+        (Some(_), Some(_)) => return Err("--stop-time and --stop-gtid exclude each other".to_owned()),
+        (Some(time), None) => ApplyStop::Time(parse_time(time).ok_or_else(|| {
+            format!("--stop-time={time} is no time: write it as YYYY-MM-DD HH:MM:SS[.ffffff], in UTC")
+        })?),
+        (None, Some(gtid)) => {
+            ApplyStop::Gtid(gtid.parse().map_err(|error| format!("--stop-gtid={gtid}: {error}"))?)
+        }
+        (None, None) => ApplyStop::End,
+    };
+    let timeline = options
+        .stop_timeline
+        .as_ref()
+        .map(|text| text.parse().map_err(|_| format!("--stop-timeline={text} is no number of a timeline")));
+    Ok((timeline.transpose()?, stop))
 }
 
 /// Reads the statements of `init_file`, if it is set.
@@ -372,7 +403,8 @@ fn serve(
     backend.on_flush_ssl(sockets.tls);
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
-    let has_pid_file = match write_pid_file(globals) {
+    let pid_file = PathBuf::from(text(globals, VarId::PidFile));
+    let has_pid_file = match pid_file::write(&pid_file, datadir.path()) {
         Ok(()) => true,
         // On a full disk the server must start, for reading and for the purge that frees space.
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
@@ -380,7 +412,7 @@ fn serve(
             false
         }
         Err(error) => {
-            let file = text(globals, VarId::PidFile);
+            let file = pid_file.display();
             return Err(refuse(&format!(
                 "Can't write the pid file '{file}': {error}. Give another one with --pid-file"
             )));
@@ -426,6 +458,9 @@ fn serve(
     if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
         log.warning(format_args!("Old binary log files are not verified: {error}"));
     }
+    if let Err(error) = archive::start(&commit, globals) {
+        log.error(format_args!("The log is not archived: {error}"));
+    }
     backend.pool_dump().started();
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
@@ -445,8 +480,7 @@ fn serve(
     drop(backend);
     let closed = commit.close();
     if has_pid_file {
-        // The file may have been removed by hand.
-        let _ = std::fs::remove_file(text(globals, VarId::PidFile));
+        pid_file::remove(&pid_file);
     }
     match closed {
         Ok(()) => {
@@ -564,6 +598,7 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
     let path = datadir.path();
     let put = |id, value: &str| globals.put(id, &VarValue::text(value));
     put(VarId::Datadir, &format!("{}/", path.display()));
+    put(VarId::ServerUid, datadir.identity());
     put(VarId::VersionComment, &format!("Cohort {}", BUILD.version));
     put(VarId::VersionSourceRevision, BUILD.revision.unwrap_or_default());
     put(VarId::SystemTimeZone, &machine::time_zone());
@@ -644,8 +679,4 @@ fn flush_logs(log: &ErrorLog, running: &Running) {
     if let Err(error) = running.commit.rotate_binlog() {
         log.error(format_args!("Can't begin a new binary log file: {error}"));
     }
-}
-
-fn write_pid_file(globals: &Globals) -> std::io::Result<()> {
-    std::fs::write(text(globals, VarId::PidFile), format!("{}\n", std::process::id()))
 }

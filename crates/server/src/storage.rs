@@ -7,14 +7,17 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use cohort_backup_format::{Manifest, RESTORED};
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{CATALOG, CatalogStore, CatalogVersions};
 use cohort_commit::{
-    BinlogSettings, Converted, Coordinator, CoordinatorOptions, FailpointHook, GroupCommitOptions, LogLayout,
-    Overlap, Point, RecoveryError, Stage, Unreleased, convert, layout_on_disk, make_logs,
+    Applied, ApplyStop, ArchiveSettings, BinlogSettings, Converted, Coordinator, CoordinatorOptions,
+    FailpointHook, GroupCommitOptions, LogLayout, Overlap, Point, RecoveryError, Stage, Unreleased, convert,
+    layout_on_disk, make_logs,
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, EngineSetting, PageAlgorithm, Participant};
@@ -237,7 +240,7 @@ fn coordinator_options(
         let log = log.clone();
         move |error: &dyn std::fmt::Display| {
             log.error(format_args!(
-                "The durable path failed and the server ends now, so that nothing is acknowledged that is not safe: {error}"
+                "The commit path failed. The server ends now, because it cannot acknowledge commits safely: {error}"
             ));
             std::process::abort();
         }
@@ -257,15 +260,27 @@ fn coordinator_options(
         checkpoint_bytes_max: globals.uint(VarId::CheckpointBytesMax),
         free_bytes_min: FREE_BYTES_MIN,
         has_threads: true,
+        archive: archive(globals),
         on_stop: Arc::new(on_stop),
         failpoint: options.failpoint.map(|(point, count)| abort_at(point, count)),
     }
+}
+
+/// Returns the settings of the archive of the log, if there is one.
+fn archive(globals: &Globals) -> Option<ArchiveSettings> {
+    globals.text(VarId::ArchiveTo).filter(|to| !to.is_empty())?;
+    Some(ArchiveSettings {
+        server_uuid: globals.text(VarId::ServerUid).map_or(String::new(), |uid| uid.to_string()),
+        backlog_bytes_max: globals.uint(VarId::ArchiveBacklogMax),
+        timeout: Duration::from_millis(globals.uint(VarId::ArchiveTimeout)),
+    })
 }
 
 fn log_options(globals: &Globals) -> LogOptions {
     LogOptions {
         segment_bytes: globals.uint(VarId::LogSegmentSize),
         buffered: globals.flag(VarId::InnodbLogFileBuffering),
+        is_archived: archive(globals).is_some(),
         ..LogOptions::default()
     }
 }
@@ -311,6 +326,40 @@ pub fn convert_layout(
     let engines: Vec<_> = engines.iter().map(|engine| (engine.id(), engine.durable_lsn())).collect();
     drop(commit);
     convert(world, datadir, &logs, &engines, layout(globals)).map_err(OpenError::Recovery)
+}
+
+/// `--apply-archive`: appends the archive in `dir` to the log of a restored backup, recovers it, and stops
+/// cleanly. Returns the report, in JSON.
+pub fn apply_archive(
+    datadir: &Path,
+    dir: &Path,
+    world: &World,
+    globals: &Globals,
+    (timeline, stop): (Option<u32>, ApplyStop),
+    log: &ErrorLog,
+) -> Result<String, String> {
+    let path = datadir.join(RESTORED);
+    let manifest = std::fs::read(&path)
+        .map_err(|_| format!("'{}' is not a restored backup: it has no manifest", datadir.display()))?;
+    let manifest = Manifest::decode(&manifest, &path).map_err(|error| error.to_string())?;
+    let applied = cohort_commit::apply_archive(world, datadir, dir, timeline, stop);
+    let applied = applied.map_err(|error| error.to_string())?;
+    let log_bin = Some(manifest.log_bin).filter(|name| !name.is_empty());
+    let options = StorageOptions { log_bin, ..StorageOptions::default() };
+    let Storage { commit, .. } = open(datadir, world, globals, &options, log).map_err(|e| e.to_string())?;
+    let report = report(&commit, &applied);
+    commit.close().map_err(|error| error.to_string())?;
+    Ok(report)
+}
+
+fn report(commit: &Coordinator, applied: &Applied) -> String {
+    let Applied { lsn, time_us, bytes, transactions, is_reached } = applied;
+    let timeline = commit.timelines().last().map_or(0, |timeline| timeline.number);
+    let gtids = commit.recovered().gtids.position_text();
+    format!(
+        "{{\"timeline\":{timeline},\"lsn\":{lsn},\"gtid_binlog_pos\":\"{gtids}\",\"time\":{time_us},\"applied_bytes\":{bytes},\
+         \"applied_transactions\":{transactions},\"is_stop_reached\":{is_reached}}}\n"
+    )
 }
 
 /// Returns the group-commit policy that the variables define.

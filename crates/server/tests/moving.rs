@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use support::{Cohort, Maria, free_port, wait_until};
 
 const PAGE: &str = include_str!("../../../docs/moving.md");
 const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
+const REPLICA_TUTORIAL: &str = include_str!("../../../docs/first-replica.md");
 const BACKUP: &str = include_str!("../../../docs/backup.md");
 
 /// Writes numbers until `stop` is set or a write is refused. Returns the acknowledged numbers.
@@ -184,57 +186,93 @@ fn a_server_is_backed_up_and_restored_by_the_page() {
     assert_eq!(grants(&new), grants(&server));
 }
 
-/// Kills the server of the tutorial, whose process id is in its data directory.
-struct Stopped<'f>(&'f std::path::Path);
+/// A directory in which tutorials start servers.
+struct Lesson {
+    folder: tempfile::TempDir,
+    /// The ports of Cohort and of MariaDB.
+    ports: (u16, u16),
+    /// Passwords of accounts that the page sets.
+    passwords: HashMap<&'static str, String>,
+    /// The text that `POSITION` stands for.
+    position: String,
+}
 
-impl Drop for Stopped<'_> {
+impl Drop for Lesson {
     fn drop(&mut self) {
-        let line = "test ! -e data/cohort.lock || kill -9 $(cat data/cohort.lock)";
-        // If the page is correct, the server has already ended.
-        let _ = Command::new("sh").args(["-c", line]).current_dir(self.0).output();
+        // If the page is correct, the servers have already ended.
+        for file in ["data/cohort.lock", "replica/replica.pid"] {
+            let line = format!("test ! -e {file} || kill -9 $(cat {file})");
+            let _ = Command::new("sh").args(["-c", &line]).current_dir(self.folder.path()).output();
+        }
     }
 }
 
-#[test]
-fn a_first_server_is_run_by_the_page() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let port = free_port();
-    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_cohortd")).parent().expect("a folder");
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
-    let _stopped = Stopped(folder.path());
-    let (mut root_password, mut app_password) = (None, None);
-    let (mut answers, mut commands) = (Vec::new(), 0);
-    for line in TUTORIAL.lines().filter_map(|line| line.strip_prefix("    ")) {
-        let (who, command) = line.split_once(' ').expect("a place and a command");
-        commands += 1;
-        if who == "$" {
-            let command = command.replace("PORT", &port.to_string());
-            // The server would keep the shell's output open.
-            let none = std::process::Stdio::null;
-            let ended = Command::new("timeout")
-                .args(["60", "sh", "-c", &command])
-                .current_dir(folder.path())
-                .env("PATH", &path)
-                .stdin(none())
-                .stdout(none())
-                .stderr(none())
-                .status();
-            assert!(ended.expect("a shell").success(), "{command}");
-            continue;
+impl Lesson {
+    fn new() -> Lesson {
+        let folder = tempfile::tempdir().expect("a folder");
+        Lesson {
+            folder,
+            ports: (free_port(), free_port()),
+            passwords: HashMap::new(),
+            position: String::new(),
         }
-        let password: &Option<String> = if who == "root>" { &root_password } else { &app_password };
-        let options = mysql::OptsBuilder::new()
-            .ip_or_hostname(Some("127.0.0.1"))
-            .tcp_port(port)
-            .user(Some(who.trim_end_matches('>')))
-            .pass(password.clone())
-            .prefer_socket(false);
-        let mut client = mysql::Conn::new(options).expect("an account of the page");
+    }
+
+    /// Runs the lines of a page. Returns their number, and the answers of the statements.
+    fn follow(&mut self, page: &'static str) -> (usize, Vec<String>) {
+        let (mut answers, mut commands) = (Vec::new(), 0);
+        for line in page.lines().filter_map(|line| line.strip_prefix("    ")) {
+            let (who, command) = line.split_once(' ').expect("a place and a command");
+            commands += 1;
+            match who {
+                "$" => self.shell(command),
+                _ => answers.extend(self.statement(who.trim_end_matches('>'), command)),
+            }
+        }
+        (commands, answers)
+    }
+
+    fn shell(&self, command: &str) {
+        let (cohort, other) = self.ports;
+        let command = command.replace("PORT", &cohort.to_string()).replace("OTHER", &other.to_string());
+        let programs = std::path::Path::new(env!("CARGO_BIN_EXE_cohortd")).parent().expect("a folder");
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+        // The server would keep the shell's output open.
+        let ended = Command::new("timeout")
+            .args(["60", "sh", "-c", &command])
+            .current_dir(self.folder.path())
+            .env("PATH", &path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(ended.expect("a shell").success(), "{command}");
+    }
+
+    /// Runs `ERROR code = statement`, `POSITION = statement`, `statement  -- answer` or a plain statement.
+    fn statement(&mut self, who: &'static str, command: &str) -> Vec<String> {
         let (code, statement) = match command.strip_prefix("ERROR ").and_then(|rest| rest.split_once(" = ")) {
             Some((code, statement)) => (code.parse().expect("a number"), statement),
             None => (0, command),
         };
-        match client.query_iter(statement) {
+        let (keep, statement) =
+            statement.strip_prefix("POSITION = ").map_or((false, statement), |rest| (true, rest));
+        let (statement, expected) = match statement.split_once("  -- ") {
+            Some((statement, expected)) => (statement, Some(expected)),
+            None => (statement, None),
+        };
+        let (cohort, other) = self.ports;
+        let statement = statement.replace("PORT", &cohort.to_string()).replace("POSITION", &self.position);
+        let (user, port) = if who == "replica" { ("root", other) } else { (who, cohort) };
+        let options = mysql::OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(port)
+            .user(Some(user))
+            .pass(self.passwords.get(who).cloned())
+            .prefer_socket(false);
+        let mut client = mysql::Conn::new(options).expect("an account of the page");
+        let mut answers = Vec::new();
+        match client.query_iter(&statement) {
             Ok(rows) => {
                 assert_eq!(code, 0, "{statement}");
                 let rows = rows.map(|row| row.expect("a row").unwrap());
@@ -244,20 +282,40 @@ fn a_first_server_is_run_by_the_page() {
             Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, code, "{statement}: {error}"),
             Err(error) => panic!("{statement}: {error}"),
         }
-        let password = statement.split_once("IDENTIFIED BY '").and_then(|(_, rest)| rest.strip_suffix('\''));
-        match (password, statement.contains(" app@")) {
-            (Some(password), true) => app_password = Some(password.to_owned()),
-            (Some(password), false) => root_password = Some(password.to_owned()),
-            (None, _) => {}
+        if let Some(expected) = expected {
+            assert_eq!(answers, [expected], "{statement}");
         }
+        if keep {
+            self.position = answers[0].clone();
+        }
+        let password = statement.split_once("IDENTIFIED BY '").and_then(|(_, rest)| rest.strip_suffix('\''));
+        if let Some(password) = password {
+            let whose = if statement.contains(" app@") { "app" } else { "root" };
+            if !statement.contains(" repl@") {
+                self.passwords.insert(whose, password.to_owned());
+            }
+        }
+        answers
     }
+}
+
+#[test]
+fn a_first_server_is_run_by_the_page() {
+    let (commands, answers) = Lesson::new().follow(TUTORIAL);
     assert_eq!(commands, 18, "the page has its lines");
     assert!(answers.contains(&"a lamp 39.00".to_owned()), "{answers:?}");
     assert_eq!(answers.last().map(String::as_str), Some("2"), "rows survive the crash");
 }
 
+#[test]
+fn a_first_replica_is_broken_and_repaired_by_the_page() {
+    let (commands, answers) = Lesson::new().follow(REPLICA_TUTORIAL);
+    assert_eq!(commands, 30, "the page has its lines");
+    assert_eq!(answers.last().map(String::as_str), Some("a chair"), "the replica has the source's row");
+}
+
 /// Pages that a new user follows from the top, each in a directory of its own. Other tests of this file
-/// follow docs/moving.md, docs/backup.md and docs/tutorial.md.
+/// follow docs/moving.md, docs/backup.md and the tutorials.
 const HOW_TO: &[(&str, &str)] = &[
     ("README.md", include_str!("../../../README.md")),
     ("docs/howto/install.md", include_str!("../../../docs/howto/install.md")),
@@ -284,6 +342,9 @@ const STAND_INS: &[(&str, &str)] = &[
     ("--metrics-port=9104", "--metrics-port=@METRICS@"),
     ("'0-1-4711'", "''"),
 ];
+
+/// The value of `max_connections` in the option file that `./x run` must not read.
+const FOREIGN: u32 = 77;
 
 /// A code block of a page.
 struct Block {
@@ -356,6 +417,8 @@ impl Newcomer {
         );
         std::fs::write(at("etc/cohort/cohort.cnf"), options).expect("written");
         let path = format!("{}:{}", at("bin").display(), std::env::var("PATH").unwrap_or_default());
+        // Stands for the option files of an installed MariaDB.
+        std::fs::write(at(".my.cnf"), format!("[mysqld]\nmax_connections={FOREIGN}\n")).expect("written");
         // Root gives the data directory to a user who owns nothing above it.
         shell("chmod 755 .", folder.path());
         let user = shell("if [ $(id -u) = 0 ]; then echo nobody; else id -un; fi", folder.path());
@@ -433,6 +496,12 @@ impl Newcomer {
             std::thread::sleep(Duration::from_millis(20));
         }
         self.server = Some(server);
+        // Regression test: the demo read the option files of MariaDB, and took its pid file.
+        if line.contains("x run") {
+            let limit: Option<u32> =
+                self.client().expect("a client").query_first("SELECT @@max_connections").expect("runs");
+            assert_ne!(limit, Some(FOREIGN), "{line}");
+        }
         if line.contains("--demo") {
             wait_until("the demo ends", || self.said().contains("The server keeps running"));
         }

@@ -129,6 +129,11 @@ const MISTAKES: &[(&str, i32, &[&str])] = &[
         &["Can't open the error log 'DIR/no/log'", "--log-error"],
     ),
     ("--datadir=DIR/data --pid-file=DIR/no/pid", 1, &["Can't write the pid file 'DIR/no/pid'", "--pid-file"]),
+    (
+        "--datadir=DIR/data --pid-file=DIR/used.pid",
+        1,
+        &["'DIR/used.pid'", "belongs to the running server with process ID", "--pid-file"],
+    ),
     ("--datadir=DIR/data --tmpdir=DIR/no", 1, &["no directory 'DIR/no' for temporary files", "--tmpdir"]),
     ("--datadir=DIR/data --init-file=DIR/no.sql", 1, &["Can't read 'DIR/no.sql' of init_file"]),
     ("--datadir=DIR/data --log-bin=other", 1, &["binlog", "log-bin"]),
@@ -219,7 +224,8 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
     }
     std::fs::create_dir(scratch.path().join("empty")).expect("made");
     Cohort::start(scratch.path(), "data", &[]).stop();
-    let used = Cohort::start(scratch.path(), "used", &[]);
+    let pid_file = scratch.path().join("used.pid");
+    let used = Cohort::start(scratch.path(), "used", &[&format!("--pid-file={}", pid_file.display())]);
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("bound").port().to_string();
     let mut wrong = Vec::new();
@@ -259,6 +265,9 @@ fn a_mistake_is_answered_by_what_is_wrong_and_what_to_do() {
         check(text, (output.status.code().expect("ended"), said), *code, parts, &path);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // Regression test: another server with the same pid file overwrote and removed it.
+    let kept = std::fs::read_to_string(&pid_file).expect("the file of the running server");
+    assert_eq!(kept.trim(), used.pid().to_string());
     drop(used);
 }
 

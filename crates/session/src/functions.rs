@@ -6,6 +6,7 @@ use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
 use cohort_types::{SqlResult, Value};
 
+use crate::roots::{ReachedNames, Roots};
 use crate::session_state::SessionState;
 use crate::statement::StatementContext;
 
@@ -44,4 +45,10 @@ pub trait StatementFunctions: Send + Sync {
         args: usize,
         definer: Option<AccountName>,
     ) -> SqlResult<Option<FoundFunction>>;
+
+    /// Returns the names that the programs of a statement may use.
+    fn reach(&self, of: (&Catalog, &SessionState), roots: &Roots) -> ReachedNames {
+        let _ = (of, roots);
+        ReachedNames::default()
+    }
 }

@@ -60,7 +60,9 @@ mod inner_session;
 mod names;
 mod process_list;
 mod profiles;
+mod reached;
 mod replication;
+mod roots;
 mod row_hooks;
 mod running_programs;
 mod samples;
@@ -98,10 +100,12 @@ pub use inner_session::{InnerSession, ProgramContext};
 pub use names::SessionNames;
 pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
 pub use profiles::{MEASURES, measure_type};
+pub use reached::Reached;
 pub use replication::{
     ApplierReport, ReplicaControl, ReplicaThreads, ReplicaUntil, SourceName, SourceOption, SourceReport,
     check_domains, parse_gtids,
 };
+pub use roots::{ReachedNames, RootTable, Roots};
 pub use row_hooks::{RowHook, RowHooks};
 pub use running_programs::RunningPrograms;
 pub use server_files::ServerFiles;

@@ -11,7 +11,10 @@ use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, Sq
 
 use crate::access::{Needs, RoutineNeed, TableNeed, Viewer};
 use crate::functions::FoundFunction;
+use crate::reached::Reached;
+use crate::roots::{RootTable, Roots};
 use crate::session_state::SessionState;
+use crate::statement::StatementContext;
 
 /// Resolves names for one session and one version of the catalog. Records the privileges that the statement
 /// needs on the tables it names.
@@ -67,6 +70,18 @@ impl<'n> SessionNames<'n> {
     /// Takes the stored functions that the statement calls.
     pub fn take_routines(&self) -> Vec<RoutineNeed> {
         self.routines.take()
+    }
+
+    /// Checks that the session may call the functions of the statement, and locks what its programs may use.
+    /// Returns false if the statement must be planned again. `tables` are those of the statement.
+    pub fn lock_programs(&self, ctx: &mut StatementContext<'_>, tables: Vec<RootTable>) -> SqlResult<bool> {
+        let routines = self.take_routines();
+        routines.iter().try_for_each(|need| need.check(ctx.session))?;
+        let functions = routines.into_iter().map(|need| need.routine).collect();
+        match Reached::by(self.catalog, ctx.session, Roots { functions, tables }) {
+            Some(reached) => reached.lock(ctx),
+            None => Ok(true),
+        }
     }
 
     /// Records that the statement calls a function.

@@ -4,13 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use cohort_base::{DomainId, ParticipantId, ServerId};
 use cohort_binlog::event::Checksum;
 use cohort_binlog::{BinlogName, Sealed};
 use cohort_commit::{
-    BinlogPart, BinlogSettings, Coordinator, CoordinatorOptions, GroupCommitOptions, GroupKind, GtidHints,
-    LogLayout, RecoveryError, Unreleased,
+    ArchiveSettings, BinlogPart, BinlogSettings, Coordinator, CoordinatorOptions, GroupCommitOptions,
+    GroupKind, GtidHints, LogLayout, RecoveryError, Unreleased,
 };
 use cohort_engine::{Engine, Participant, ReferenceEngine};
 use cohort_engine_btree::{BtreeEngine, BtreeOptions};
@@ -46,6 +47,8 @@ pub struct Setup {
     pub unreleased: Unreleased,
     /// One shared log, or one per engine.
     pub layout: LogLayout,
+    /// The log is archived.
+    pub is_archived: bool,
 }
 
 impl Setup {
@@ -62,6 +65,7 @@ impl Default for Setup {
             binlog: Some("binlog"),
             unreleased: Unreleased::Keep,
             layout: LogLayout::Shared,
+            is_archived: false,
         }
     }
 }
@@ -129,6 +133,7 @@ fn options(setup: Setup, datadir: &Path, is_stopped: Arc<AtomicBool>) -> Coordin
             segment_bytes: SEGMENT_BYTES,
             segments_ahead: 1,
             preallocation: Preallocation::Inline,
+            is_archived: setup.is_archived,
             ..LogOptions::default()
         },
         layout: setup.layout,
@@ -147,6 +152,11 @@ fn options(setup: Setup, datadir: &Path, is_stopped: Arc<AtomicBool>) -> Coordin
         checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
+        archive: setup.is_archived.then(|| ArchiveSettings {
+            server_uuid: "sim".to_owned(),
+            backlog_bytes_max: u64::MAX,
+            timeout: Duration::ZERO,
+        }),
         on_stop: Arc::new(move |_| is_stopped.store(true, Ordering::SeqCst)),
         failpoint: None,
     }

@@ -8,8 +8,13 @@ use cohort_sim::{Bank, Disk, Logged, Replica, Script, Setup, World, check};
 use cohort_vfs::{Fault, FaultFs, MemFs};
 
 const SCRIPT: Script = Script { seed: 7, transfers: 40, resets: false, logged: Logged::All };
-const CUT: Setup =
-    Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Cut, layout: LogLayout::Shared };
+const CUT: Setup = Setup {
+    right_engine: 2,
+    binlog: Some("binlog"),
+    unreleased: Unreleased::Cut,
+    layout: LogLayout::Shared,
+    is_archived: false,
+};
 
 fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())

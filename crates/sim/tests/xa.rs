@@ -9,8 +9,13 @@ use cohort_sim::{Branches, Disk, Replica, Setup, World, check_branches};
 use cohort_vfs::{Fault, FaultFs, MemFs};
 
 const HALVES: u64 = 28;
-const CUT: Setup =
-    Setup { right_engine: 2, binlog: Some("binlog"), unreleased: Unreleased::Cut, layout: LogLayout::Shared };
+const CUT: Setup = Setup {
+    right_engine: 2,
+    binlog: Some("binlog"),
+    unreleased: Unreleased::Cut,
+    layout: LogLayout::Shared,
+    is_archived: false,
+};
 
 fn disk(memory: &MemFs) -> Disk {
     Arc::new(memory.clone())

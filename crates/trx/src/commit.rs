@@ -124,6 +124,11 @@ impl SessionTrx {
         self.attached.push((participant, redo));
     }
 
+    /// Adds the redo of a bulk load to the next commit, which must be that of the definition.
+    pub fn attach_load(&mut self, engine: ParticipantId, redo: Vec<Redo>) {
+        self.loads.extend(redo.into_iter().map(|redo| (engine, redo)));
+    }
+
     /// Returns whether redo is attached to the next commit.
     pub fn has_attached(&self) -> bool {
         !self.attached.is_empty()
@@ -252,6 +257,8 @@ impl SessionTrx {
             return Err(error);
         }
         let temporary = active.take_temporary();
+        // A load precedes all writes of its indexes.
+        redo.append(&mut self.loads);
         // Redo that was prepared earlier was written earlier.
         redo.append(&mut active.prepared);
         let files = &*self.env.commit;

@@ -23,8 +23,8 @@ pub type TableId = (String, String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AliasLock {
     pub lock: TableLock,
-    /// Locked because a view reads it, possibly several times. A table that the statement names itself may be
-    /// used once per statement.
+    /// Locked because a view, a trigger or a function of a view uses it, possibly several times. A table that
+    /// the statement names itself may be used once per statement.
     pub is_of_view: bool,
 }
 

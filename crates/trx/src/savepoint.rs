@@ -1,4 +1,8 @@
 //! SAVEPOINT, ROLLBACK TO, RELEASE.
+//!
+//! A function or a trigger has a *level* of savepoints of its own: it sees none of its caller's, and its own
+//! ones end with it. They exist in every transaction, also in that of a single statement, and nothing of them
+//! is logged.
 
 use cohort_binlog::event::{QueryEvent, flags};
 use cohort_engine::Savepoint;
@@ -7,6 +11,11 @@ use cohort_types::{SqlError, SqlResult};
 use crate::active::{Mark, NamedSavepoint};
 use crate::session_counts::Counted;
 use crate::session_trx::SessionTrx;
+
+/// The savepoints of a caller, which a function or trigger does not see.
+#[must_use = "the level must end"]
+#[derive(Debug)]
+pub struct OuterSavepoints(usize);
 
 /// Mark at the start of a row's change and its consequences, until `end_row`.
 pub struct RowMark(Vec<Option<Savepoint>>);
@@ -22,12 +31,40 @@ impl SessionTrx {
             self.log_query(event(), flags::SUPPRESS_USE)?;
             self.active_mut().log.statement_end()?;
         }
+        self.add_savepoint(name);
+        Ok(())
+    }
+
+    /// SAVEPOINT in a function or trigger.
+    pub fn inner_savepoint(&mut self, name: &str) -> SqlResult<()> {
+        self.check_inner()?;
+        self.active_mut().log.pause()?;
+        self.add_savepoint(name);
+        Ok(())
+    }
+
+    fn add_savepoint(&mut self, name: &str) {
         self.counts.count(Counted::Savepoint);
+        if let Ok(at) = self.find(name) {
+            self.active_mut().savepoints.remove(at);
+        }
         let active = self.active_mut();
-        active.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));
         let mark = active.mark();
         active.savepoints.push(NamedSavepoint { name: name.to_string(), mark });
-        Ok(())
+    }
+
+    /// Begins a level of savepoints.
+    pub fn begin_savepoints(&mut self) -> OuterSavepoints {
+        let count = self.active().map_or(0, |active| active.savepoints.len());
+        OuterSavepoints(std::mem::replace(&mut self.savepoints_from, count))
+    }
+
+    /// Ends a level of savepoints. The writes since them are kept.
+    pub fn end_savepoints(&mut self, outer: &OuterSavepoints) {
+        let from = std::mem::replace(&mut self.savepoints_from, outer.0);
+        if let Some(active) = &mut self.active {
+            active.savepoints.truncate(from);
+        }
     }
 
     /// Returns a mark for [`SessionTrx::undo_to`]; nothing of it is logged. A caller that does not roll back
@@ -76,14 +113,24 @@ impl SessionTrx {
 
     /// ROLLBACK TO SAVEPOINT: removes later savepoints; this one and all locks are kept.
     pub fn rollback_to(&mut self, name: &str) -> SqlResult<()> {
+        self.roll_back_to(name)?;
+        self.active_mut().mark_statement();
+        Ok(())
+    }
+
+    /// ROLLBACK TO SAVEPOINT in a function or trigger. The calling statement can still be undone as a whole.
+    pub fn inner_rollback_to(&mut self, name: &str) -> SqlResult<()> {
+        self.check_inner()?;
+        self.roll_back_to(name)
+    }
+
+    fn roll_back_to(&mut self, name: &str) -> SqlResult<()> {
         let at = self.find(name)?;
         self.counts.count(Counted::SavepointRollback);
         let active = self.active_mut();
         active.savepoints.truncate(at + 1);
         let mark = active.savepoints[at].mark.clone();
-        active.rollback_to(&mark)?;
-        active.mark_statement();
-        Ok(())
+        active.rollback_to(&mark)
     }
 
     /// RELEASE SAVEPOINT: removes it and all later ones; their writes are kept.
@@ -94,9 +141,11 @@ impl SessionTrx {
     }
 
     fn find(&self, name: &str) -> SqlResult<usize> {
-        let found = self
-            .active()
-            .and_then(|active| active.savepoints.iter().position(|s| s.name.eq_ignore_ascii_case(name)));
+        let from = self.savepoints_from;
+        let found = self.active().and_then(|active| {
+            let mut of_level = active.savepoints.iter().enumerate().skip(from);
+            of_level.find(|(_, savepoint)| savepoint.name.eq_ignore_ascii_case(name)).map(|(at, _)| at)
+        });
         found.ok_or_else(|| SqlError::does_not_exist("SAVEPOINT", name))
     }
 }

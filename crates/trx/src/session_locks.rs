@@ -32,6 +32,10 @@
 //! SELECT * FROM t` needs a second lock. A table that is dropped, or renamed by ALTER TABLE, is no longer
 //! locked.
 //!
+//! The tables that triggers and functions of views use are locked with theirs, under the aliases of their
+//! texts. The outermost statement checks all that its programs use; inside of these, any locked alias of a
+//! table will do.
+//!
 //! A statement that is refused because of its tables has not waited for any lock: it does not request the
 //! global lock, the definitions or the schemas. Tables that it may write were locked together with these
 //! names; any other commit requests the global lock at commit time.
@@ -124,10 +128,10 @@ impl SessionTrx {
             MetadataKey::Table(schema, table) if locks.is_locking => {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
                 if self.is_inside() {
-                    // LOCK TABLES need not name the tables of functions and triggers.
+                    // The aliases were checked when the outermost statement began.
                     let held = aliases.and_then(|aliases| aliases.values().map(|held| held.lock).max());
                     return match held {
-                        None => Ok(Holder::Transaction),
+                        None => Err(not_locked(alias)),
                         Some(TableLock::Read) if mode != MetadataMode::SharedRead => {
                             Err(SqlError::table_locked_for_read(alias))
                         }

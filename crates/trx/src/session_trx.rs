@@ -52,6 +52,8 @@ pub struct SessionTrx {
     pub(super) is_writing: bool,
     /// Number of statements that run inside the running one, each in the one before.
     pub(super) inner_depth: u16,
+    /// Number of savepoints that the running function or trigger does not see.
+    pub(super) savepoints_from: usize,
     /// The error of an inner statement, with which the running one must fail.
     pub(super) inner_failure: Option<Box<InnerFailure>>,
     /// A cleared transaction for reuse. Allocating its components would be noticeable in a point select.
@@ -63,6 +65,8 @@ pub struct SessionTrx {
     pub(super) annotation: Vec<u8>,
     /// Redo of participants that are not engines, attached to the next commit.
     pub(super) attached: Vec<(ParticipantId, Redo)>,
+    /// Redo of the statement's bulk loads, for its next commit.
+    pub(super) loads: Vec<(ParticipantId, Redo)>,
     /// The running statement of a source, which commits once.
     pub(super) once: Option<Box<Once>>,
     /// Temporary tables of the session.
@@ -105,6 +109,7 @@ impl SessionTrx {
             statement_timestamp: 0,
             is_writing: false,
             inner_depth: 0,
+            savepoints_from: 0,
             inner_failure: None,
             spare: None,
             spare_engines: Vec::new(),
@@ -112,6 +117,7 @@ impl SessionTrx {
             client: Arc::default(),
             annotation: Vec::new(),
             attached: Vec::new(),
+            loads: Vec::new(),
             once: None,
             session_locks: None,
             spare_session_locks: None,
@@ -302,6 +308,8 @@ impl SessionTrx {
 
     /// Commits before DDL and other statements with an implicit commit.
     pub fn commit_implicitly(&mut self) -> SqlResult<()> {
+        // An earlier statement may have failed after a load.
+        self.loads.clear();
         self.commit().map(|_| ())
     }
 
@@ -452,7 +460,7 @@ impl SessionTrx {
         self.spare_engines.clear();
         self.release_session_locks();
         self.settings = TrxSettings::default();
-        (self.inner_depth, self.inner_failure) = (0, None);
+        (self.inner_depth, self.savepoints_from, self.inner_failure) = (0, 0, None);
         self.deadline_ns = None;
         self.annotation.clear();
         self.detach();

@@ -896,6 +896,11 @@ macro_rules! error_table {
                 "Can't update table '{table}' in stored function/trigger because it is already used by statement which \
                  invoked this stored function/trigger";
         };
+        PsNoRecursion = 1444, "HY000" {
+            prepared_calls_itself() =
+                "The prepared statement contains a stored routine call that refers to that same statement. It's not \
+                 allowed to execute a prepared statement in such a recursive manner";
+        };
         SpCantSetAutocommit = 1445, "HY000" {
             autocommit_in_function() = "Not allowed to set autocommit from a stored function or trigger";
         };
@@ -1086,7 +1091,10 @@ macro_rules! error_table {
         SignalBadConditionType = 1646, "HY000" {
             signal_of_number() = "SIGNAL/RESIGNAL can only use a CONDITION defined with SQLSTATE";
         };
-        CondItemTooLong = 1648, "22001" {
+        CondItemTruncated = 1647, "HY000" {
+            condition_item_truncated(item: &str) = "Data truncated for condition item '{item}'";
+        };
+        CondItemTooLong = 1648, "HY000" {
             condition_item_too_long(item: &str) = "Data too long for condition item '{item}'";
         };
         UnknownLocale = 1649, "HY000";
@@ -1099,6 +1107,9 @@ macro_rules! error_table {
         DataOutOfRange = 1690, "22003" {
             /// "BIGINT value is out of range in '(1 + 2)'".
             result_out_of_range(kind: &str, expression: impl Display) = "{kind} value is out of range in '{expression}'";
+        };
+        WrongSpvarTypeInLimit = 1691, "HY000" {
+            no_integer_in_limit() = "A variable of a non-integer based type in LIMIT clause";
         };
         InsideTransactionPreventsSwitchSqlLogBin = 1694, "HY000";
         AccessDeniedNoPassword = 1698, "28000" {

@@ -4,7 +4,7 @@
 //! # Steps
 //! 1. The timeline, the newest by default, and the newest backup in its history that is not after the target.
 //! 2. The backup is restored as module `target` describes, up to the state in which no server starts.
-//! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one begins after
+//! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one ends after
 //!    the target. A gap before the target is a failure.
 //! 4. The manifest gets its name, and `cohortd --apply-archive` applies the folder, which is removed.
 //!
@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::{Branch, Segment, Stored, histories, read_file, read_segment, stored};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Result};
+use crate::lock::Lock;
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::restore::{fill, finish};
@@ -31,6 +32,8 @@ use crate::target::Target;
 
 /// Folder of the fetched objects in the target; removed at the end.
 const FOLDER_IN_TARGET: &str = "cohort-archive";
+/// File with the history of a timeline.
+const HISTORY: &str = "history";
 /// Resolution of the cut in a manifest.
 const CUT_RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
 /// Maximum length of the server's messages in a failure.
@@ -168,7 +171,8 @@ fn way(timelines: &BTreeMap<u32, Stored>, history: &[Branch], timeline: u32, cut
 /// A backup, and the way from there.
 struct Plan {
     catalogue: Catalogue,
-    timeline: u32,
+    /// The timelines up to the target's, which is the last.
+    history: Vec<Branch>,
     way: Way,
 }
 
@@ -218,7 +222,7 @@ fn plan(repository: &Repository, request: &Request<'_>) -> Result<Plan> {
         ))
     })?;
     let way = way(&timelines, &history, catalogue.manifest.timeline, catalogue.manifest.cut_lsn);
-    Ok(Plan { catalogue, timeline: number, way })
+    Ok(Plan { catalogue, history, way })
 }
 
 /// Restores the state at a target into a directory that is new or empty.
@@ -229,16 +233,19 @@ pub fn recover(
     progress: &Progress,
 ) -> Result<Recovered> {
     let begun = Instant::now();
-    let Plan { catalogue, timeline, way } = plan(repository, request)?;
+    let _lock = Lock::read(repository, "restore")?;
+    let Plan { catalogue, history, way } = plan(repository, request)?;
     let target = Target::open(directory)?;
     let log: u64 = way.segments.iter().map(|segment| segment.stored).sum();
     progress.expect(Some(catalogue.bytes() + log));
     fill(repository, &catalogue, &target, progress)?;
     let folder = target.path().join(FOLDER_IN_TARGET);
     let archived_until = fetch(repository, &catalogue, &way, &request.stop, &folder, progress)?;
+    let (timeline, _) = *history.last().expect("a history has its own timeline");
     finish(&target, &catalogue)?;
     let mut report = None;
     if archived_until.is_some() {
+        write_history(&folder, timeline, &history)?;
         let applied = apply(request, &catalogue, timeline, &target, &folder);
         if applied.is_err() {
             let mark = target.path().join(UNFINISHED);
@@ -272,16 +279,14 @@ fn fetch(
     for segment in &way.segments {
         let read = read_segment(repository, segment)?;
         let is_later = |time: u64| time > target;
-        if read.frames.first().is_some_and(|range| is_later(range.first_time)) {
-            return Ok(newest);
-        }
-        let last = read.frames.iter().map(|range| range.last_time).max().unwrap_or(0);
+        let last = read.frames.iter().map(|range| range.last_us).max().unwrap_or(0);
         let log = folder.join(segment.name().split_once('/').expect("it has folders").1);
         create(&log, |file| file.write_all(&read.contents).map_err(|error| Failure::of_file(&log, error)))?;
         progress.add(segment.stored);
         let cut = catalogue.manifest.cut_lsn;
         let is_needed = |to: u64| segment.timeline != catalogue.manifest.timeline || to > cut;
-        for name in read.frames.iter().filter(|range| is_needed(range.to)).flat_map(|range| &range.files) {
+        let ranges = read.frames.iter().filter(|range| is_needed(range.to));
+        for name in ranges.flat_map(|range| &range.files).filter(|name| *name != HISTORY) {
             if files.insert((segment.timeline, name.clone())) {
                 let path = folder.join(format!("{:08x}/files/{name}", segment.timeline));
                 create(&path, |file| {
@@ -307,6 +312,13 @@ fn fetch(
             )))
         }
     }
+}
+
+/// Writes the file that states which timeline follows which.
+fn write_history(folder: &Path, timeline: u32, history: &[Branch]) -> Result<()> {
+    let path = folder.join(format!("{timeline:08x}/files/{HISTORY}"));
+    let lines: String = history.iter().map(|(number, from)| format!("{number} {from:016x}\n")).collect();
+    create(&path, |file| file.write_all(lines.as_bytes()).map_err(|error| Failure::of_file(&path, error)))
 }
 
 fn create(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
@@ -339,7 +351,8 @@ fn apply(
         Some(report) if output.status.success() => Ok(report),
         _ => {
             let messages = String::from_utf8_lossy(&output.stderr);
-            let begin = messages.ceil_char_boundary(messages.len().saturating_sub(MESSAGES_MAX));
+            let from = messages.len().saturating_sub(MESSAGES_MAX);
+            let begin = (from..messages.len()).find(|at| messages.is_char_boundary(*at)).unwrap_or(from);
             Err(Failure::Failed(format!(
                 "{} --apply-archive: {}: {}",
                 request.server.display(),
@@ -351,12 +364,16 @@ fn apply(
 }
 
 /// Returns the options of a server that starts in a restored directory.
-pub fn server_options(catalogue: &Catalogue) -> [String; 2] {
+pub fn server_options(catalogue: &Catalogue) -> Vec<String> {
     let log_bin = match catalogue.manifest.log_bin.as_str() {
         "" => "--skip-log-bin".to_owned(),
         name => format!("--log-bin={name}"),
     };
-    [log_bin, format!("--server-id={}", catalogue.manifest.server_id.max(1))]
+    let mut options = vec![log_bin, format!("--server-id={}", catalogue.manifest.server_id.max(1))];
+    if catalogue.manifest.layout == "separate" {
+        options.push("--log-layout=separate".to_owned());
+    }
+    options
 }
 
 /// Returns the server's program: the given one, that next to this program, or that of PATH.

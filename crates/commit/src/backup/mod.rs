@@ -612,7 +612,7 @@ impl Coordinator {
             server_version: server.version.clone(),
             server_uuid: server.uuid.clone(),
             server_id: server.id,
-            timeline: 1,
+            timeline: env.logs.main().timelines().last().map_or(1, |timeline| timeline.number),
             layout: env.logs.layout().name().to_owned(),
             engines: env.engines.iter().map(|engine| engine.name().to_owned()).collect(),
             checkpoint_lsn: pinned.logs[0].pin.from().0,

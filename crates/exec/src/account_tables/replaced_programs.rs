@@ -136,7 +136,7 @@ fn event(row: &Row) -> Option<Event> {
                 IntervalUnit::Quarter => 3,
                 _ => 1,
             };
-            let count = number::<u64>(row, "count")? / of_unit;
+            let count = Some(number::<u64>(row, "count")? / of_unit).filter(|count| *count > 0)?;
             EventSchedule::Every { count, unit, starts: number(row, "starts"), ends: number(row, "ends") }
         }
     };

@@ -36,7 +36,7 @@ impl Session {
         for (arg, (mode, _)) in arguments.iter().zip(&program.parameters) {
             args.push(match mode {
                 ParameterMode::Out => Value::Null,
-                ParameterMode::In | ParameterMode::InOut => self.eval_alone(arg, job)?,
+                ParameterMode::In | ParameterMode::InOut => self.eval_argument(arg, job)?,
             });
         }
         let ((finished, bound), changed) =

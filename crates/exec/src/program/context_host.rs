@@ -26,8 +26,8 @@ use cohort_sql::ast::{
     VariableScope,
 };
 use cohort_table::definition_changed;
-use cohort_trx::{AfterFailure, PlanCounts, SessionTrx};
-use cohort_types::{Level, SqlError, SqlResult, StoreContext, Value, Warning, check_stack};
+use cohort_trx::{AfterFailure, OuterSavepoints, PlanCounts, SessionTrx};
+use cohort_types::{Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use super::cache::Compiled;
 use super::call::{check_arguments, find_procedure};
@@ -41,6 +41,7 @@ use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, with_tables_in_use};
 use crate::shared_caches::SharedCaches;
 use crate::variable_values::{charset_by_number, check_time_zone, from_value};
+use crate::variables::check_rules;
 use crate::work::Work;
 
 /// A running statement in which a function or a trigger runs.
@@ -53,6 +54,25 @@ pub(super) struct ContextHost<'h> {
     after: AfterFailure,
     /// The kind of the function or trigger.
     kind: ProgramKind,
+    /// The savepoints of the caller, `None` for a procedure, which shares them.
+    outer_savepoints: Option<OuterSavepoints>,
+}
+
+impl Drop for ContextHost<'_> {
+    fn drop(&mut self) {
+        if let Some(outer) = &self.outer_savepoints {
+            self.trx.end_savepoints(outer);
+        }
+    }
+}
+
+/// The caller of a program that runs inside a statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// The statement itself, or one of another function or trigger.
+    Statement,
+    /// CALL in a function or trigger.
+    Program,
 }
 
 /// State that a statement of a program has left in its session.
@@ -69,7 +89,7 @@ impl<'h> ContextHost<'h> {
     pub fn begin(
         ctx: &'h mut StatementContext<'_>,
         of: ProgramContext<'_>,
-        kind: ProgramKind,
+        (kind, caller): (ProgramKind, Caller),
     ) -> SqlResult<ContextHost<'h>> {
         check_stack()?;
         if !ctx.trx.is_inside() {
@@ -81,7 +101,8 @@ impl<'h> ContextHost<'h> {
         diagnostics.set_limit(session.settings.env.max_error_count);
         let (db, process) = (ctx.db, ctx.process);
         let (trx, after) = (&mut *ctx.trx, AfterFailure::Fail);
-        Ok(ContextHost { db, session, trx, process, diagnostics, after, kind })
+        let outer_savepoints = (caller == Caller::Statement).then(|| trx.begin_savepoints());
+        Ok(ContextHost { db, session, trx, process, diagnostics, after, kind, outer_savepoints })
     }
 
     /// Returns the session as the program sees it.
@@ -260,6 +281,9 @@ impl<'h> ContextHost<'h> {
             Statement::DropTable(drop) if drop.temporary => {
                 self.define(params, |ctx| cohort_ddl::drop_table(ctx, drop))
             }
+            Statement::Savepoint(name) => self.trx.inner_savepoint(name).map(|()| Vec::new()),
+            Statement::RollbackTo(name) => self.trx.inner_rollback_to(name).map(|()| Vec::new()),
+            Statement::ReleaseSavepoint(name) => self.trx.release(name).map(|()| Vec::new()),
             Statement::GetDiagnostics(get) => {
                 let number = match get {
                     ast::GetDiagnostics::Condition { number, .. } => {
@@ -352,7 +376,7 @@ impl<'h> ContextHost<'h> {
     fn set(&mut self, of: &BodyStatement, items: &[SetItem], params: &[Value]) -> SqlResult<()> {
         enum To<'i> {
             User(&'i str),
-            Session(VarId, &'i str),
+            Variable(Scope, VarId, &'i str),
         }
         let (mut exprs, mut steps) = (Vec::new(), Vec::new());
         for item in items {
@@ -361,8 +385,12 @@ impl<'h> ContextHost<'h> {
                     exprs.push(value);
                     steps.push((To::User(name), None));
                 }
-                SetItem::Variable { scope, name, value } if *scope != VariableScope::Global => {
-                    let to = To::Session(self.settable(name)?, name);
+                SetItem::Variable { scope, name, value } => {
+                    let scope = match scope {
+                        VariableScope::Global => Scope::Global,
+                        _ => Scope::Session,
+                    };
+                    let to = To::Variable(scope, self.settable(name, scope)?, name);
                     match value {
                         SetValue::Expr(expr) => {
                             exprs.push(expr);
@@ -382,24 +410,42 @@ impl<'h> ContextHost<'h> {
                     self.session.note_change(Changed::Other);
                     self.session.set_user_variable(name, values.next().unwrap_or(Value::Null))?;
                 }
-                (To::Session(id, name), Some(value)) => self.set_variable(id, name, value)?,
-                (To::Session(id, name), None) => {
-                    let value = values.next().unwrap_or(Value::Null);
-                    self.set_variable(id, name, Some(from_value(&value)))?;
+                (To::Variable(scope, id, name), fixed) => {
+                    let value = match fixed {
+                        Some(value) => value,
+                        None => Some(from_value(&values.next().unwrap_or(Value::Null))),
+                    };
+                    self.set_variable(scope, (id, name), value)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Returns the variable of the session that a name means. Error 1227 if the account may not set it, 1235
-    /// if it acts on the running transaction.
-    fn settable(&self, name: &str) -> SqlResult<VarId> {
-        let id = cohort_config::settable(name, Scope::Session).map_err(set_error)?;
+    /// Returns the variable that a name means. Error 1227 if the account may not set it, 1235 if it acts on
+    /// the running transaction or ends the audit log, whose last line belongs to a statement of the session,
+    /// and 1192 for `read_only`, which would wait for the calling statement.
+    fn settable(&self, name: &str, scope: Scope) -> SqlResult<VarId> {
+        let id = cohort_config::settable(name, scope).map_err(set_error)?;
         let setting = id.setting();
-        let admins = setting.admins(Scope::Session);
+        let admins = setting.admins(scope);
         if !admins.is_empty() {
             access::check_global(&self.session, admins)?;
+        }
+        if scope == Scope::Global {
+            let callbacks = self.db.callbacks.read().clone();
+            callbacks.map_or(Ok(()), |callbacks| callbacks.check_settable(id))?;
+            let is_of_audit = name.to_ascii_lowercase().starts_with("server_audit_");
+            return match id {
+                VarId::ReadOnly => Err(cohort_trx::active_locks()),
+                _ if is_of_audit => {
+                    Err(SqlError::not_supported("SET of this variable in a function or trigger"))
+                }
+                VarId::EventScheduler | VarId::GtidBinlogState | VarId::GtidSlavePos => {
+                    Err(SqlError::not_supported("SET of this variable in a function or trigger"))
+                }
+                _ => Ok(id),
+            };
         }
         let is_of_transaction = check_settable_now(id, true).is_err();
         match setting.acts_in() {
@@ -408,21 +454,38 @@ impl<'h> ContextHost<'h> {
         }
     }
 
-    fn set_variable(&mut self, id: VarId, name: &str, value: Option<VarValue>) -> SqlResult<()> {
+    fn set_variable(
+        &mut self,
+        scope: Scope,
+        (id, name): (VarId, &str),
+        value: Option<VarValue>,
+    ) -> SqlResult<()> {
         let value = value.map(|value| charset_by_number(id, value));
         if let (VarId::TimeZone, Some(value)) = (id, &value) {
             check_time_zone(value)?;
         }
+        if let Some(VarValue::Text(list)) = &value {
+            check_rules(id, list)?;
+        }
         let vars = &mut self.session.settings.vars;
-        vars.check(name, Scope::Session, value.as_ref()).map_err(set_error)?;
+        vars.check(name, scope, value.as_ref()).map_err(set_error)?;
         match value {
-            None => vars.set_default(name, Scope::Session).map_err(set_error)?,
+            None => vars.set_default(name, scope).map_err(set_error)?,
             Some(value) => {
-                if let SetNote::Adjusted(text) = vars.set(name, Scope::Session, &value).map_err(set_error)? {
+                if let SetNote::Adjusted(text) = vars.set(name, scope, &value).map_err(set_error)? {
                     let error = SqlError::truncated_wrong_value(&text);
                     self.diagnostics.push(Warning { level: Level::Warning, error });
                 }
             }
+        }
+        if scope == Scope::Global {
+            if id.setting().acts_in() == Acts::Global {
+                let callbacks = self.db.callbacks.read().clone();
+                for error in callbacks.map_or(Ok(Vec::new()), |callbacks| callbacks.global_changed(id))? {
+                    self.diagnostics.push(Warning { level: Level::Warning, error });
+                }
+            }
+            return Ok(());
         }
         if !OF_ROUTINES.contains(&id) {
             let value = self.session.settings.vars.value(id);
@@ -544,28 +607,6 @@ impl Host for ContextHost<'_> {
     }
 }
 
-/// Converts the arguments of a function to the types of its parameters, with the settings of the caller.
-fn converted(bound: &Bound, args: Vec<Value>, eval: &EvalContext<'_>) -> SqlResult<Vec<Value>> {
-    let env = eval.env;
-    let mut found = Vec::new();
-    let converted = args.into_iter().zip(bound.parameters()).map(|(value, (name, ty))| {
-        let ctx = StoreContext {
-            sql_mode: env.sql_mode,
-            strict: env.sql_mode.is_strict(),
-            database: "",
-            table: "",
-            column: name,
-            row: 1,
-            zone: &env.time_zone,
-            now_micros: env.now_micros,
-        };
-        ty.map_or(Ok(value.clone()), |ty| ty.store(value, &ctx, &mut found))
-    });
-    let converted = converted.collect();
-    found.into_iter().for_each(|warning| eval.push_warning(warning));
-    converted
-}
-
 /// Values of LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() after a routine.
 pub(super) struct Counts {
     last_insert_id: u64,
@@ -594,27 +635,36 @@ pub(super) fn run_routine(
         }
     }
     let of = ProgramContext { definer, settings: &routine.settings, schema: &routine.schema };
+    let mode = ctx.session.settings.env.sql_mode;
     let is_switched = definer.is_some_and(|definer| *definer != ctx.session.info.account);
-    let mut host = ContextHost::begin(ctx, of, kind)?;
+    let is_function = routine.kind == ast::RoutineKind::Function;
+    let caller = if is_function { Caller::Statement } else { Caller::Program };
+    let mut host = ContextHost::begin(ctx, of, (kind, caller))?;
     if is_switched {
         // The definer may have lost the privilege.
         access::may_execute(host.state(), routine)?;
     }
     let bound = compiled.bound(None, &mut host)?;
-    let args = match routine.kind {
-        ast::RoutineKind::Function => {
+    let mut found = Vec::new();
+    let env = &host.state().settings.env;
+    let args = bound.converted(args, (env, mode, u64::from(is_function)), &mut found);
+    if !is_function {
+        found.drain(..).for_each(|warning| host.diagnostics.push(warning));
+    }
+    let args = match args {
+        Ok(args) => args,
+        Err(error) => {
             drop(host);
-            let args = converted(&bound, args, &ctx.eval)?;
-            host = ContextHost::begin(ctx, of, kind)?;
-            args
+            found.into_iter().for_each(|warning| ctx.eval.push_warning(warning));
+            return Err(error);
         }
-        ast::RoutineKind::Procedure => args,
     };
     host.session.programs.borrow_mut().enter(Arc::clone(routine));
     let outcome = host.run(&bound, |host| cohort_program::run(&bound, args, host));
     host.session.programs.borrow_mut().leave();
     let env = &host.session.settings.env;
     let (last_insert_id, row_count, found_rows) = (env.last_insert_id, env.row_count, env.found_rows);
-    host.end().into_iter().for_each(|warning| ctx.eval.push_warning(warning));
+    let conditions = host.end();
+    found.into_iter().chain(conditions).for_each(|warning| ctx.eval.push_warning(warning));
     Ok((outcome?, Counts { last_insert_id, row_count, found_rows }))
 }

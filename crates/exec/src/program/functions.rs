@@ -6,7 +6,8 @@ use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
 use cohort_program::ProgramKind;
 use cohort_session::{
-    Callee, FoundFunction, SessionState, StatementContext, StatementFunction, StatementFunctions,
+    Callee, FoundFunction, ReachedNames, Roots, SessionState, StatementContext, StatementFunction,
+    StatementFunctions,
 };
 use cohort_sql::ast::VariableType;
 use cohort_types::{RoutineKind, SqlError, SqlResult, Value};
@@ -50,6 +51,10 @@ impl StatementFunctions for StoredFunctions {
             function: Callee(Box::new(StoredFunction { routine: Arc::clone(routine), compiled, definer })),
             routine: Some(Arc::clone(routine)),
         }))
+    }
+
+    fn reach(&self, (catalog, session): (&Catalog, &SessionState), roots: &Roots) -> ReachedNames {
+        super::reach::reach(catalog, session, roots)
     }
 }
 

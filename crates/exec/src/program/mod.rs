@@ -24,6 +24,7 @@
 //! | `triggers` | triggers of row changes |
 //! | `enable` | makes functions and triggers run |
 //! | `settings` | account and settings with which a program runs |
+//! | `reach` | the tables and routines that the programs of a statement use |
 //! | `running` | the programs that run in a session |
 //! | `routines` | compiled and bound routines of the catalog |
 //! | `cache` | the cache of compiled routines, shared by all sessions |
@@ -37,6 +38,7 @@ pub(crate) mod enable;
 mod event;
 mod event_times;
 mod functions;
+pub(crate) mod reach;
 mod routines;
 pub(crate) mod running;
 mod session_host;
@@ -91,14 +93,18 @@ impl Session {
     fn run_bound(
         &mut self,
         bound: &Bound,
-        args: (Vec<Value>, SqlMode),
+        (args, mode): (Vec<Value>, SqlMode),
         sink: &mut dyn ResultSink,
     ) -> SqlResult<Finished> {
         check_stack()?;
         self.programs.depth += 1;
         let outer = self.state.statement.begin_inner();
         self.diagnostics.begin_program();
-        let outcome = cohort_program::run_from(bound, args, &mut SessionHost { session: self, sink });
+        let mut found = Vec::new();
+        let converted = bound.converted(args, (&self.state.settings.env, mode, 0), &mut found);
+        found.into_iter().for_each(|warning| self.diagnostics.push(warning));
+        let outcome = converted
+            .and_then(|args| cohort_program::run(bound, args, &mut SessionHost { session: self, sink }));
         self.diagnostics.end_program();
         self.state.statement.end_inner(&outer);
         self.programs.depth -= 1;

@@ -31,6 +31,11 @@ pub(crate) enum OutParameters {
 }
 
 impl RunningPrograms {
+    /// Returns the number of programs inside each other.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
     /// Returns whether a program runs.
     pub(crate) fn is_inside(&self) -> bool {
         self.depth > 0

@@ -12,7 +12,7 @@ use cohort_sql::ast::{TriggerEvent, TriggerTiming, Variable};
 use cohort_types::{Privilege, SqlResult, Value};
 
 use super::cache::Compiled;
-use super::context_host::ContextHost;
+use super::context_host::{Caller, ContextHost};
 use crate::shared_caches::SharedCaches;
 
 /// The triggers of all tables.
@@ -84,7 +84,8 @@ impl TableTriggers {
             settings: &trigger.settings,
             schema: &table.name.schema,
         };
-        let mut host = ContextHost::begin(ctx, of, ProgramKind::Trigger(trigger.timing, trigger.event))?;
+        let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
+        let mut host = ContextHost::begin(ctx, of, (kind, Caller::Statement))?;
         access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
         let bound = self.compiled(trigger)?.bound(Some(table), &mut host)?;
         let outcome = host.run(&bound, |host| run_trigger(&bound, &table.name, (old, new), host));

@@ -6,15 +6,16 @@ use cohort_program::{ProgramKind, compile};
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, SessionState, StatementContext, set_error};
 use cohort_sql::ast::{
-    AlterEvent, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule, SetItem, Statement,
+    AlterEvent, Code, CreateTrigger, DataType, DeclaredKind, Expr, Program, Schedule, SetItem, Statement,
     VariableScope,
 };
-use cohort_types::{SqlError, SqlResult, TypeKind, Value};
+use cohort_types::{Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use crate::session::Session;
 
-/// Compiles the body of a definition: the errors of CREATE.
-fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlResult<()> {
+/// Compiles the body of a definition: the errors of CREATE. Returns the number of queries in it whose INTO
+/// follows the tables.
+fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlResult<usize> {
     let none = Vec::new();
     let full_name;
     let (kind, name, parameters, returns, body) = match program {
@@ -34,7 +35,7 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
         Program::AlterEvent(AlterEvent { name, body: Some(body), .. }) => {
             (ProgramKind::Event, &name.name, &none, None, body)
         }
-        _ => return Ok(()),
+        _ => return Ok(0),
     };
     let text = String::from_utf8_lossy(text.get(body.range.clone()).unwrap_or_default());
     let compiled = compile(kind, name, parameters, returns, body, &text)?;
@@ -50,7 +51,8 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
         let is_column = |name: &str| table.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
         compiled.check_columns(is_column)?;
     }
-    Ok(())
+    let is_late = |code: &&Code<Statement>| matches!(&code.of, Statement::Query(query) if query.into_is_late);
+    Ok(compiled.statements.iter().filter(is_late).count())
 }
 
 /// Error 1193 for SET of a variable that does not exist, 1445 for autocommit in a function or trigger.
@@ -97,7 +99,10 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        check_program(&self.state, program, job.text)?;
+        for _ in 0..check_program(&self.state, program, job.text)? {
+            let error = SqlError::into_before_from_deprecated();
+            self.diagnostics.push(Warning { level: Level::Warning, error });
+        }
         match program {
             Program::CreateRoutine(create) => {
                 self.define(job, sink, |ctx| cohort_ddl::create_routine(ctx, create))

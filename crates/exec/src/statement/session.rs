@@ -45,6 +45,15 @@ impl Session {
         Ok(row.into_iter().next().unwrap_or(Value::Null))
     }
 
+    /// Returns the value of an argument of CALL. In strict mode, a warning is an error.
+    pub(crate) fn eval_argument(&mut self, expr: &ast::Expr, job: &Job<'_>) -> SqlResult<Value> {
+        let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
+        let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(vec![item]))));
+        let is_strict = self.state.settings.env.sql_mode.is_strict();
+        let row = self.query_value(&query, job, is_strict)?;
+        Ok(row.into_iter().next().unwrap_or(Value::Null))
+    }
+
     /// Runs KILL.
     pub(crate) fn kill(
         &mut self,

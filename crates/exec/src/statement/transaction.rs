@@ -1,5 +1,7 @@
 //! Transactions, savepoints, LOCK TABLES.
 
+use std::collections::BTreeMap;
+
 use cohort_catalog::TableName;
 use cohort_config::VarId;
 use cohort_locks::KillLevel;
@@ -7,9 +9,12 @@ use cohort_session::TableUse;
 use cohort_session::access::Viewer;
 use cohort_sql::ast;
 use cohort_sql::print::quoted_name;
-use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableLock};
+use cohort_table::definition_changed;
+use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableId, TableLock};
 use cohort_types::{Privilege, SqlError, SqlResult};
 
+use crate::dispatch::PLAN_ATTEMPTS;
+use crate::program::reach::locked_with;
 use crate::session::Session;
 
 /// The ending of a transaction.
@@ -108,8 +113,7 @@ impl Session {
                 return Err(SqlError::non_unique_table(alias));
             }
         }
-        self.add_tables_of_views(&mut wanted)?;
-        self.trx.lock_tables(wanted)?;
+        self.lock_tables_with_related(&wanted)?;
         // The tables are looked up under their locks, so no other session can drop them any more.
         let catalog = self.state.db.catalog();
         let missing = self.trx.locked_tables().find(|(schema, table)| {
@@ -128,6 +132,46 @@ impl Session {
                 Err(error)
             }
         }
+    }
+
+    /// Locks tables with all that views, triggers and functions use. Other sessions may change these before
+    /// the locks are held.
+    fn lock_tables_with_related(&mut self, wanted: &LockedTables) -> SqlResult<()> {
+        for _ in 0..PLAN_ATTEMPTS {
+            let version = self.state.db.catalog_version();
+            let with_related = self.with_related(wanted)?;
+            self.trx.lock_tables(with_related.clone())?;
+            if self.state.db.catalog_version() == version || self.with_related(wanted)? == with_related {
+                return Ok(());
+            }
+            self.trx.unlock_tables()?;
+        }
+        Err(definition_changed())
+    }
+
+    /// Adds the tables of views, and what triggers and functions of views use.
+    fn with_related(&self, wanted: &LockedTables) -> SqlResult<LockedTables> {
+        let mut wanted = wanted.clone();
+        self.add_tables_of_views(&mut wanted)?;
+        let catalog = self.state.db.catalog();
+        let is_written = |aliases: &BTreeMap<String, AliasLock>| {
+            aliases.values().any(|alias| alias.lock == TableLock::Write)
+        };
+        let written = wanted.iter().filter(|(_, aliases)| is_written(aliases));
+        let written: Vec<_> =
+            written.filter_map(|((schema, name), _)| catalog.table(schema, name).cloned()).collect();
+        let views = wanted.keys().filter(|(schema, name)| catalog.view(schema, name).is_some());
+        let views: Vec<TableId> = views.cloned().collect();
+        for (id, alias, is_written) in locked_with(&catalog, &self.state, (&written, &views)) {
+            if catalog.table(&id.0, &id.1).is_none() && catalog.view(&id.0, &id.1).is_none() {
+                continue;
+            }
+            let lock = if is_written { TableLock::Write } else { TableLock::Read };
+            let held = wanted.entry(id).or_default().entry(alias);
+            let held = held.or_insert(AliasLock { lock, is_of_view: true });
+            *held = AliasLock { lock: lock.max(held.lock), is_of_view: true };
+        }
+        Ok(wanted)
     }
 
     fn send_locked_state(&self) {

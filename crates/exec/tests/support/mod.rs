@@ -67,6 +67,7 @@ fn database_of(clock: Option<SharedClock>, virtual_tables: VirtualTables) -> Arc
         checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
+        archive: None,
         on_stop: Arc::new(|error| panic!("the log failed: {error}")),
         failpoint: None,
     };

@@ -194,6 +194,7 @@ fn options(datadir: PathBuf) -> CoordinatorOptions {
         checkpoint_bytes_max: u64::MAX,
         free_bytes_min: 0,
         has_threads: false,
+        archive: None,
         on_stop: Arc::new(|_| ()),
         failpoint: None,
     }

@@ -20,6 +20,7 @@ pub fn options() -> LogOptions {
         bytes_max: 1 << 20,
         record_bytes_max: 64 << 10,
         buffered: false,
+        is_archived: false,
         preallocation: Preallocation::Inline,
     }
 }

@@ -62,7 +62,7 @@ pub use show::*;
 pub use view::*;
 
 /// `name` or `db.name`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
     /// The database, if written.
     pub db: Option<String>,

@@ -14,12 +14,22 @@ pub struct Query {
     /// INTO @a, @b; empty if absent. INTO OUTFILE is rejected. Local variables occur in bodies of programs
     /// only.
     pub into: Vec<Target>,
+    /// INTO follows the tables, which is deprecated.
+    pub into_is_late: bool,
 }
 
 impl Query {
     /// Makes a query that has only a body.
     pub fn of(body: QueryBody) -> Query {
-        Query { with: None, body, order_by: Vec::new(), limit: None, locking: None, into: Vec::new() }
+        Query {
+            with: None,
+            body,
+            order_by: Vec::new(),
+            limit: None,
+            locking: None,
+            into: Vec::new(),
+            into_is_late: false,
+        }
     }
 }
 

@@ -1,9 +1,15 @@
-//! Traversal of a query that can change its names.
+//! Traversal of a query or row change that can change its names.
 
-use super::{ColumnRef, DataType, Expr, Join, Query, QueryBody, Select, SequenceCall, TableFactor, TableRef};
+use super::{
+    Assignment, ColumnRef, DataType, Delete, Expr, Insert, InsertSource, Join, Query, QueryBody, Select,
+    SelectItem, SequenceCall, SetItem, SetValue, Statement, TableFactor, TableRef, Update,
+};
 
-/// A visitor that can change the names of a query.
+/// A visitor that can change the names of a query or row change.
 pub trait Rename {
+    /// Called before the names of a query are visited.
+    fn begin_query(&mut self, _query: &Query) {}
+
     fn column(&mut self, _column: &mut ColumnRef) {}
 
     fn table(&mut self, _table: &mut TableFactor) {}
@@ -32,6 +38,83 @@ pub trait Rename {
 
     /// Called for a call without a schema: an [`Expr::Function`].
     fn function(&mut self, _call: &mut Expr) {}
+
+    /// Called for a call of a stored function: an [`Expr::StoredFunction`].
+    fn stored_function(&mut self, _call: &mut Expr) {}
+}
+
+impl Statement {
+    /// Visits all names in the queries and expressions of a statement with `by`. The targets of INSERT and of
+    /// definitions are not visited.
+    pub fn rename(&mut self, by: &mut dyn Rename) {
+        match self {
+            Statement::Query(query) => query.rename(by),
+            Statement::Insert(insert) => insert.rename(by),
+            Statement::Update(update) => update.rename(by),
+            Statement::Delete(delete) => delete.rename(by),
+            Statement::Do(exprs) => exprs.iter_mut().for_each(|expr| rename_in(expr, by)),
+            Statement::Set(items) => items.iter_mut().for_each(|item| match item {
+                SetItem::UserVariable { value, .. }
+                | SetItem::Variable { value: SetValue::Expr(value), .. } => rename_in(value, by),
+                _ => {}
+            }),
+            Statement::CreateTable(create) => {
+                create.query.iter_mut().for_each(|select| select.query.rename(by));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Expr {
+    /// Visits all names of the expression with `by`, including those of subqueries.
+    pub fn rename(&mut self, by: &mut dyn Rename) {
+        rename_in(self, by);
+    }
+}
+
+impl Insert {
+    fn rename(&mut self, by: &mut dyn Rename) {
+        match &mut self.source {
+            InsertSource::Values(rows) => rows.iter_mut().flatten().for_each(|expr| rename_in(expr, by)),
+            InsertSource::Query(query) => query.rename(by),
+        }
+        assigned(&mut self.on_duplicate, by);
+        items(&mut self.returning, by);
+    }
+}
+
+impl Update {
+    fn rename(&mut self, by: &mut dyn Rename) {
+        table(&mut self.tables, by);
+        assigned(&mut self.assignments, by);
+        self.filter.iter_mut().for_each(|expr| rename_in(expr, by));
+        self.order_by.iter_mut().for_each(|item| rename_in(&mut item.expr, by));
+    }
+}
+
+impl Delete {
+    fn rename(&mut self, by: &mut dyn Rename) {
+        table(&mut self.from, by);
+        self.filter.iter_mut().for_each(|expr| rename_in(expr, by));
+        self.order_by.iter_mut().for_each(|item| rename_in(&mut item.expr, by));
+        items(&mut self.returning, by);
+    }
+}
+
+fn assigned(assignments: &mut [Assignment], by: &mut dyn Rename) {
+    for Assignment { column, value } in assignments {
+        by.column(column);
+        rename_in(value, by);
+    }
+}
+
+fn items(items: &mut [SelectItem], by: &mut dyn Rename) {
+    for item in items {
+        if let SelectItem::Expr { expr, .. } = item {
+            rename_in(expr, by);
+        }
+    }
 }
 
 impl Query {
@@ -41,6 +124,7 @@ impl Query {
     }
 
     fn rename_as(&mut self, by: &mut dyn Rename, is_operand: bool) {
+        by.begin_query(self);
         for table in self.with.iter_mut().flat_map(|with| &mut with.tables) {
             table.query.rename_as(by, false);
         }
@@ -66,11 +150,7 @@ fn select(select: &mut Select, by: &mut dyn Rename, is_operand: bool) {
     if let Some(from) = &mut select.from {
         table(from, by);
     }
-    for item in &mut select.items {
-        if let super::SelectItem::Expr { expr, .. } = item {
-            rename_in(expr, by);
-        }
-    }
+    items(&mut select.items, by);
     select.filter.iter_mut().chain(&mut select.having).for_each(|expr| rename_in(expr, by));
     select.group_by.iter_mut().for_each(|item| rename_in(&mut item.expr, by));
     for (_, window) in &mut select.windows {
@@ -114,6 +194,7 @@ fn rename_all(mut open: Vec<&mut Expr>, by: &mut dyn Rename) {
             Expr::Cast { to, .. } => by.cast(to),
             Expr::Sequence(call) => by.sequence(call),
             Expr::Function { .. } => by.function(expr),
+            Expr::StoredFunction { .. } => by.stored_function(expr),
             Expr::UserVariable(_) | Expr::SystemVariable { .. } | Expr::Param(_) | Expr::Assign { .. } => {
                 by.variable()
             }

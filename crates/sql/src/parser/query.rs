@@ -113,6 +113,8 @@ impl Parser<'_> {
     pub(super) fn finish_query(&mut self, with: Option<With>, body: QueryBody) -> SqlResult<Query> {
         let outer_into = std::mem::take(&mut self.into);
         let Tail { order_by, limit, locking, into } = self.tail()?;
+        let is_set = matches!(body, QueryBody::SetOperation { .. });
+        let into_is_late = !into.is_empty() || (is_set && !outer_into.is_empty());
         let into = if into.is_empty() { outer_into } else { into };
         match body {
             // `(SELECT ..)` without further clauses.
@@ -136,7 +138,15 @@ impl Parser<'_> {
                     let body = std::mem::replace(&mut last.body, QueryBody::Values(Vec::new()));
                     last.body = QueryBody::Nested(Box::new(Query { locking, ..Query::of(body) }));
                 }
-                Ok(Query { with, body: QueryBody::Nested(query), order_by, limit, locking: None, into })
+                Ok(Query {
+                    with,
+                    body: QueryBody::Nested(query),
+                    order_by,
+                    limit,
+                    locking: None,
+                    into,
+                    into_is_late,
+                })
             }
             QueryBody::SetOperation { first, mut rest } if locking.is_some() => {
                 // Lock options apply to the tables of the last SELECT.
@@ -149,9 +159,9 @@ impl Parser<'_> {
                     last.body = QueryBody::Nested(Box::new(Query { locking, ..Query::of(body) }));
                 }
                 let body = QueryBody::SetOperation { first, rest };
-                Ok(Query { with, body, order_by, limit, locking: None, into })
+                Ok(Query { with, body, order_by, limit, locking: None, into, into_is_late })
             }
-            body => Ok(Query { with, body, order_by, limit, locking, into }),
+            body => Ok(Query { with, body, order_by, limit, locking, into, into_is_late }),
         }
     }
 

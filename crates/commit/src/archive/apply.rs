@@ -1,0 +1,480 @@
+//! Restoring to a point in time: appends the ranges of an archive to the log of a restored backup, up to a
+//! stop. The start of a server then recovers the data directory as after a crash.
+//!
+//! # Outline
+//! ```text
+//! the log of the backup ends at its cut, on one of the timelines of the history
+//! while there is a range that contains the end of the log:
+//!     for each record from there on: is it the stop?   copy the files that it names, append it
+//!     where the next timeline of the history begins: go on in its ranges
+//! a range further on, but none here: a gap, refused
+//! make the new end of the log durable
+//! ```
+//!
+//! # On failure
+//! Before the last step the log ends at the cut of the backup, but its segments and the spill directory have
+//! been written to: the backup has to be restored again.
+
+use std::fmt;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use cohort_backup_format::{Frame, LogRange, MANIFEST, Manifest, RESTORED, is_archive_file_name};
+use cohort_base::{Gtid, Lsn};
+use cohort_log::{Extension, LogError, Record, Timeline};
+use cohort_vfs::{OpenMode, SharedFile, SharedFs, World};
+
+use super::names::{HISTORY, NamedFile, PIECE_BYTES, gtid_of, named_files};
+use crate::logs::main_dir;
+use crate::record;
+
+/// Where a restore ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApplyStop {
+    /// At the end of the archive.
+    End,
+    /// Before the first group that was written later, in microseconds since 1970.
+    Time(u64),
+    /// After this transaction.
+    Gtid(Gtid),
+}
+
+/// Result of a restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// End of the log.
+    pub lsn: Lsn,
+    /// Newest time before it, in microseconds since 1970; 0 if there is none.
+    pub time_us: u64,
+    /// Bytes of log after the backup.
+    pub bytes: u64,
+    pub transactions: u64,
+    /// The stop was reached; false if the archive ends before it.
+    pub is_reached: bool,
+}
+
+/// Reason why an archive is not applied.
+#[derive(Debug)]
+pub enum ApplyError {
+    NotACopy(PathBuf),
+    /// The archive or the stop does not belong to this backup.
+    Unsuitable(String),
+    Gap {
+        timeline: u32,
+        from: Lsn,
+        to: Lsn,
+    },
+    Damaged(PathBuf, String),
+    Io(PathBuf, io::Error),
+    Log(LogError),
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApplyError::NotACopy(dir) => write!(
+                f,
+                "'{}' is not a restored backup, or a server was started in it: restore the backup again",
+                dir.display()
+            ),
+            ApplyError::Unsuitable(what) => f.write_str(what),
+            ApplyError::Gap { timeline, from, to } => write!(
+                f,
+                "the archive lacks the log from LSN {from} to LSN {to} of timeline {timeline}: fetch that part from the \
+                 repository again. If it is lost, restore to a moment before it, or from a backup that was taken after it"
+            ),
+            ApplyError::Damaged(path, what) => write!(
+                f,
+                "'{}' is damaged ({what}): fetch it from the repository again, restore the backup again",
+                path.display()
+            ),
+            ApplyError::Io(path, error) => write!(f, "'{}': {error}", path.display()),
+            ApplyError::Log(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ApplyError {}
+
+impl From<LogError> for ApplyError {
+    fn from(error: LogError) -> ApplyError {
+        ApplyError::Log(error)
+    }
+}
+
+/// An object with ranges.
+#[derive(Clone, Debug)]
+struct Object {
+    from: Lsn,
+    to: Lsn,
+    path: PathBuf,
+}
+
+/// Appends the archive in `dir` to the log of the backup in `datadir`, along the history of a timeline,
+/// without one that of the backup.
+pub fn apply_archive(
+    world: &World,
+    datadir: &Path,
+    dir: &Path,
+    timeline: Option<u32>,
+    stop: ApplyStop,
+) -> Result<Applied, ApplyError> {
+    let fs = &world.fs;
+    let not_a_copy = || ApplyError::NotACopy(datadir.to_path_buf());
+    if !cohort_log::Recovery::is_there(world, &main_dir(datadir)) {
+        return Err(not_a_copy());
+    }
+    let log = Extension::open(world, &main_dir(datadir))?.ok_or_else(not_a_copy)?;
+    check_stop(fs, datadir, stop)?;
+    let own = *log.timelines().last().expect("a log has a timeline");
+    let target = timeline.unwrap_or(own.number);
+    let history = match target == own.number {
+        true => log.timelines().to_vec(),
+        false => history(fs, dir, target)?,
+    };
+    let Some(at) = history.iter().position(|it| *it == own) else {
+        return Err(ApplyError::Unsuitable(format!(
+            "the backup is of timeline {} that begins at LSN {}, which is no ancestor of timeline {target} of the archive: \
+             restore another backup, or name its timeline (--stop-timeline)",
+            own.number, own.from
+        )));
+    };
+    let objects: Vec<_> =
+        history.iter().map(|it| objects(fs, dir, it.number)).collect::<Result<_, ApplyError>>()?;
+    if objects.iter().all(Vec::is_empty) {
+        return Err(ApplyError::Unsuitable(format!(
+            "'{}' holds no range of timeline {target}",
+            dir.display()
+        )));
+    }
+    let end_of = |n: usize| history.get(n + 1).map_or(Lsn(u64::MAX), |next| next.from);
+    if end_of(at) < log.end() {
+        return Err(ApplyError::Unsuitable(format!(
+            "the backup ends at LSN {}, and timeline {} branched off from its timeline before, at LSN {}: restore an older \
+             backup",
+            log.end(),
+            history[at + 1].number,
+            end_of(at)
+        )));
+    }
+    let spill = datadir.join("spill");
+    fs.create_dir_all(&spill).map_err(|e| ApplyError::Io(spill.clone(), e))?;
+    let begin = log.end();
+    let mut pass =
+        Pass { fs, dir, spill, log, stop, applied: Applied::at(begin), timeline: 0, is_over: false };
+    for (n, timeline) in history.iter().enumerate().skip(at) {
+        pass.timeline = timeline.number;
+        pass.run(&objects[n], end_of(n))?;
+        if pass.is_over || pass.log.end() < end_of(n) {
+            let later = objects[n + 1..].iter().filter_map(|of_timeline| of_timeline.first());
+            if let (false, Some(later)) = (pass.is_over, later.map(|it| it.from).min()) {
+                let (from, to) = (pass.log.end(), end_of(n).min(later));
+                return Err(ApplyError::Gap { timeline: timeline.number, from, to });
+            }
+            break;
+        }
+    }
+    pass.finish(begin)
+}
+
+impl Applied {
+    fn at(lsn: Lsn) -> Applied {
+        Applied { lsn, time_us: 0, bytes: 0, transactions: 0, is_reached: false }
+    }
+}
+
+/// Refuses a time before the end of the backup.
+fn check_stop(fs: &SharedFs, datadir: &Path, stop: ApplyStop) -> Result<(), ApplyError> {
+    let ApplyStop::Time(stop_us) = stop else { return Ok(()) };
+    // The server that applies the archive has renamed it.
+    let path = Some(datadir.join(RESTORED)).filter(|path| fs.exists(path));
+    let path = path.unwrap_or_else(|| datadir.join(MANIFEST));
+    let text = match fs.open(&path, OpenMode::Read) {
+        Ok(file) => read_text(file).map_err(|e| ApplyError::Io(path.clone(), e))?,
+        // A simulation's backup may have been moved without it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(ApplyError::Io(path, error)),
+    };
+    let manifest = Manifest::decode(text.as_bytes(), &path);
+    let manifest = manifest.map_err(|error| ApplyError::Damaged(path, error.to_string()))?;
+    match parse_time(&manifest.cut) {
+        Some(cut_us) if stop_us < cut_us => Err(ApplyError::Unsuitable(format!(
+            "the backup has the state of {}, which is later than the time to restore to: restore an older backup",
+            manifest.cut
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Parses a time of UTC, `YYYY-MM-DD HH:MM:SS[.ffffff]`, with `T` instead of the space and a `Z` at the end
+/// if wanted, or `@` and microseconds since 1970. Returns microseconds since 1970.
+pub fn parse_time(text: &str) -> Option<u64> {
+    if let Some(us) = text.strip_prefix('@') {
+        return us.parse().ok();
+    }
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let punctuation = [(4, "-"), (7, "-"), (13, ":"), (16, ":")];
+    let is_time = whole.len() == 19
+        && whole.bytes().filter(u8::is_ascii_digit).count() == 14
+        && punctuation.iter().all(|(at, is)| whole.get(*at..at + 1) == Some(is))
+        && matches!(whole.get(10..11), Some(" " | "T"));
+    if !is_time || fraction.len() > 6 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let fraction_us: u64 = format!("{fraction:0<6}").parse().ok()?;
+    Some(seconds_of(whole)? * 1_000_000 + fraction_us)
+}
+
+/// Returns the seconds since 1970 of a time of 19 characters.
+fn seconds_of(text: &str) -> Option<u64> {
+    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    // Days since 1970 in the Gregorian calendar, with years that begin in March.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    u64::try_from(((days * 24 + hour) * 60 + minute) * 60 + second).ok()
+}
+
+/// Lists the ranges of a timeline, ordered by LSN.
+fn objects(fs: &SharedFs, dir: &Path, timeline: u32) -> Result<Vec<Object>, ApplyError> {
+    let dir = dir.join(format!("{timeline:08x}"));
+    if !fs.exists(&dir) {
+        return Ok(Vec::new());
+    }
+    let hex = |text: &str| (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok()).flatten().map(Lsn);
+    let names = fs.list(&dir).map_err(|e| ApplyError::Io(dir.clone(), e))?;
+    let object = |name: &PathBuf| {
+        let (from, to) = name.to_str()?.strip_suffix(".log")?.split_once('-')?;
+        Some(Object { from: hex(from)?, to: hex(to)?, path: dir.join(name) })
+    };
+    let mut objects: Vec<Object> = names.iter().filter_map(object).collect();
+    objects.sort_by_key(|object| (object.from, object.to));
+    Ok(objects)
+}
+
+/// Reads the history of a timeline, with its own last.
+fn history(fs: &SharedFs, dir: &Path, timeline: u32) -> Result<Vec<Timeline>, ApplyError> {
+    let path = dir.join(format!("{timeline:08x}/files/{HISTORY}"));
+    let file = fs.open(&path, OpenMode::Read).map_err(|e| ApplyError::Io(path.clone(), e))?;
+    let text = read_text(file).map_err(|e| ApplyError::Io(path.clone(), e))?;
+    let line = |line: &str| {
+        let (number, from) = line.split_once(' ')?;
+        Some(Timeline { number: number.parse().ok()?, from: Lsn(u64::from_str_radix(from, 16).ok()?) })
+    };
+    match text.lines().map(line).collect::<Option<Vec<_>>>() {
+        Some(history) if history.last().is_some_and(|last| last.number == timeline) => Ok(history),
+        _ => Err(ApplyError::Damaged(path, "it is no history of the timeline".to_owned())),
+    }
+}
+
+/// A file as a stream.
+struct Stream {
+    file: SharedFile,
+    at: u64,
+}
+
+impl Read for Stream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let got = self.file.read_at(buf, self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+fn read_text(file: SharedFile) -> io::Result<String> {
+    let mut text = String::new();
+    Stream { file, at: 0 }.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+struct Pass<'p> {
+    fs: &'p SharedFs,
+    dir: &'p Path,
+    spill: PathBuf,
+    log: Extension,
+    stop: ApplyStop,
+    applied: Applied,
+    timeline: u32,
+    /// The stop was reached.
+    is_over: bool,
+}
+
+impl Pass<'_> {
+    /// Appends what the ranges of a timeline have from the end of the log up to `limit`.
+    fn run(&mut self, objects: &[Object], limit: Lsn) -> Result<(), ApplyError> {
+        loop {
+            let end = self.log.end();
+            if self.is_over || end >= limit {
+                return Ok(());
+            }
+            let here = objects.iter().filter(|it| it.from <= end && end < it.to).max_by_key(|it| it.to);
+            match (here, objects.iter().find(|it| it.from > end)) {
+                (Some(object), _) => self.object(object, limit)?,
+                (None, Some(next)) => {
+                    let (timeline, to) = (self.timeline, next.from.min(limit));
+                    return Err(ApplyError::Gap { timeline, from: end, to });
+                }
+                (None, None) => return Ok(()),
+            }
+        }
+    }
+
+    fn object(&mut self, object: &Object, limit: Lsn) -> Result<(), ApplyError> {
+        let damaged = |what: &str| ApplyError::Damaged(object.path.clone(), what.to_owned());
+        let file = self.fs.open(&object.path, OpenMode::Read);
+        let file = file.map_err(|e| ApplyError::Io(object.path.clone(), e))?;
+        let mut stream = BufReader::with_capacity(PIECE_BYTES, Stream { file, at: 0 });
+        let mut at = object.from;
+        while let Some(frame) = Frame::read(&mut stream).map_err(|error| damaged(&error.to_string()))? {
+            let Frame::Range(range) = frame else {
+                return Err(damaged("it holds another frame than ranges"));
+            };
+            if range.timeline != self.timeline || Lsn(range.from) != at {
+                return Err(damaged("a range does not follow the one before"));
+            }
+            at = Lsn(range.to);
+            if at <= self.log.end() {
+                continue;
+            }
+            self.range(&range, limit, &damaged)?;
+            if self.is_over || self.log.end() >= limit {
+                return Ok(());
+            }
+        }
+        if at != object.to {
+            return Err(damaged("it ends before the LSN of its name"));
+        }
+        Ok(())
+    }
+
+    fn range(
+        &mut self,
+        range: &LogRange,
+        limit: Lsn,
+        damaged: &dyn Fn(&str) -> ApplyError,
+    ) -> Result<(), ApplyError> {
+        let begin = (self.log.end().0 - range.from) as usize;
+        let mut taken = begin;
+        let mut files = Vec::new();
+        while taken < range.bytes.len() && Lsn(range.from + taken as u64) < limit {
+            let lsn = Lsn(range.from + taken as u64);
+            let record = self.log.record(lsn, &range.bytes[taken..]);
+            let record =
+                record.ok_or_else(|| damaged(&format!("no record of this log begins at LSN {lsn}")))?;
+            let end = (record.end.0 - range.from) as usize;
+            let (is_taken, named) = self.look_at(&record, damaged)?;
+            if is_taken {
+                taken = end;
+                files.extend(named);
+            }
+            if self.is_over {
+                break;
+            }
+        }
+        files.iter().try_for_each(|file| self.copy(file))?;
+        self.log.append(&range.bytes[begin..taken])?;
+        Ok(())
+    }
+
+    /// Looks whether a record is the stop. Returns whether it belongs to the restored state, and the files
+    /// that it names.
+    fn look_at(
+        &mut self,
+        record: &Record<'_>,
+        damaged: &dyn Fn(&str) -> ApplyError,
+    ) -> Result<(bool, Vec<NamedFile>), ApplyError> {
+        let unreadable = |_| damaged(&format!("the record at LSN {} does not decode", record.lsn));
+        match record.kind {
+            record::TIME => {
+                let time_us = record::decode_time(record.payload).map_err(unreadable)?;
+                // A clock that went back between two starts: times never go back.
+                let time_us = self.applied.time_us.max(time_us);
+                if matches!(self.stop, ApplyStop::Time(stop_us) if time_us > stop_us) {
+                    self.is_over = true;
+                    return Ok((false, Vec::new()));
+                }
+                self.applied.time_us = time_us;
+                Ok((true, Vec::new()))
+            }
+            record::COMMIT => {
+                let commit = record::decode_commit(record.payload).map_err(unreadable)?;
+                self.applied.transactions += 1;
+                let gtid = gtid_of(&commit);
+                self.is_over = matches!(self.stop, ApplyStop::Gtid(stop) if gtid == Some(stop));
+                Ok((true, named_files(&commit)))
+            }
+            _ => Ok((true, Vec::new())),
+        }
+    }
+
+    /// Copies a file that a record names to the spill directory.
+    fn copy(&self, named: &NamedFile) -> Result<(), ApplyError> {
+        let from = self.dir.join(format!("{:08x}/files/{}", self.timeline, named.name));
+        let to = self.spill.join(&named.name);
+        if !is_archive_file_name(&named.name) {
+            return Err(ApplyError::Damaged(from, "a record names a file of another directory".to_owned()));
+        }
+        let read = |e| ApplyError::Io(from.clone(), e);
+        let write = |e| ApplyError::Io(to.clone(), e);
+        let source = self.fs.open(&from, OpenMode::Read).map_err(read)?;
+        let file = self.fs.open(&to, OpenMode::CreateOrOpen).map_err(write)?;
+        let (mut at, mut crc, mut buf) = (0, 0, vec![0; PIECE_BYTES]);
+        loop {
+            let got = source.read_at(&mut buf, at).map_err(read)?;
+            file.write_at(&buf[..got], at).map_err(write)?;
+            crc = crc32c::crc32c_append(crc, &buf[..got]);
+            at += got as u64;
+            if got < buf.len() {
+                break;
+            }
+        }
+        if named.crc.is_some_and(|known| known != crc) {
+            let what = "its checksum is not what the log says".to_owned();
+            return Err(ApplyError::Damaged(from, what));
+        }
+        file.set_len(at).map_err(write)?;
+        file.sync_data().map_err(write)
+    }
+
+    fn finish(mut self, begin: Lsn) -> Result<Applied, ApplyError> {
+        self.applied.is_reached = self.is_over || self.stop == ApplyStop::End;
+        if let (false, ApplyStop::Gtid(gtid)) = (self.is_over, self.stop) {
+            return Err(ApplyError::Unsuitable(format!(
+                "the archive ends at LSN {} without GTID {gtid}, or the backup has it already",
+                self.log.end()
+            )));
+        }
+        self.fs.sync_dir(&self.spill).map_err(|e| ApplyError::Io(self.spill.clone(), e))?;
+        self.applied.lsn = self.log.end();
+        self.applied.bytes = self.applied.lsn.0 - begin.0;
+        self.log.finish()?;
+        Ok(self.applied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_time;
+
+    #[test]
+    fn times_of_manifests_are_those_of_the_calendar() {
+        let cases = [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2000-02-28T23:59:59Z", Some(951_782_399)),
+            ("2024-02-29T23:59:59Z", Some(1_709_251_199)),
+            ("2100-03-01T00:00:00Z", Some(4_107_542_400)),
+            ("2024-02-29 23:59:59", Some(1_709_251_199)),
+            ("2024-02-29", None),
+            ("2024-02-29 23:59:59 CET", None),
+            ("29.02.2024 23:59:59", None),
+            ("", None),
+        ];
+        cases.iter().for_each(|(text, s)| {
+            assert_eq!(parse_time(text), s.map(|s: u64| s * 1_000_000), "{text}");
+        });
+        assert_eq!(parse_time("1970-01-01 00:00:01.25"), Some(1_250_000));
+        assert_eq!(parse_time("@77"), Some(77));
+    }
+}

@@ -1,0 +1,631 @@
+//! The continuous archive of the log: a running server sends its log to a repository, so that it can be
+//! restored to any moment since a backup.
+//!
+//! # Concepts
+//! - The *program* is the process that owns the client of the repository (`cohort-backup archive`). The
+//!   server speaks frames with it over an [`ArchiveLink`] (docs/backup-format.md). A simulation implements
+//!   the link itself.
+//! - The *mark* of the archive is the LSN from which the archive needs the log
+//!   (`cohort_log::Log::set_archived`). It is independent of where recovery starts, so checkpoints go on
+//!   while the repository is away.
+//! - A *range* is a number of whole records. Only what has passed the publish gate is sent, because the rest
+//!   may yet be cut off (row `CutUnreleased` of `recovery.rs`).
+//! - A *gap* is a part of the log that the repository does not have and the server has no more. It is logged
+//!   as an error. Moments in it and after it need a full backup from after the gap.
+//! - TIME records ([`times::GroupTimes`]) say when the records after them were written.
+//! - `apply.rs` appends ranges to the log of a restored backup.
+//!
+//! # States
+//! ```text
+//! away --begin(): HELLO, START--> sending --round(): FILE, RANGE, ACK--> sending
+//! sending --the link fails, ERROR--> away                  the mark stays, nothing is lost
+//! away, sending --give_up()--> away, without a mark        begin() starts again at the end of the log: a gap
+//! ```
+//!
+//! # Invariants
+//! - I7: segments, and files that records name, are kept until the repository has acknowledged them. The mark
+//!   is moved after the acknowledgement, and is durable before a segment is released.
+//! - No transaction waits for the archive, and nothing of the commit path calls it.
+//! - I3: a range has only what is durable and published.
+//!
+//! # Bounds
+//! Memory: a range and a piece of a file. Disk: [`ArchiveSettings::backlog_bytes_max`] of log, and the
+//! archive is given up while there is still twice the space below which writes are refused.
+//!
+//! # On failure
+//! The archive is never a reason to stop the server or to refuse a write. Errors go to the error log and are
+//! counted; the caller begins again after a pause. An error of the log itself (poison) stops the server
+//! elsewhere.
+//!
+//! # What is missing
+//! Separate logs and RocksDB (refused at the start). RESET MASTER (refused: the log does not have it).
+
+mod apply;
+pub(crate) mod names;
+pub(crate) mod settings;
+pub(crate) mod stats;
+pub(crate) mod times;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use cohort_backup_format::{ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart};
+use cohort_base::{CommitSeq, Lsn};
+use cohort_binlog::GtidState;
+use cohort_log::{Log, LogError};
+use cohort_vfs::{OpenMode, SharedFs};
+
+use crate::checkpoint::needed_bytes;
+use crate::coordinator::Coordinator;
+use crate::record;
+
+pub use apply::{Applied, ApplyError, ApplyStop, apply_archive, parse_time};
+use names::{HISTORY, NamedFile, PIECE_BYTES, gtid_of, named_files};
+pub use settings::ArchiveSettings;
+pub use stats::ArchiveStats;
+
+/// Maximum bytes of a range of several records.
+pub const RANGE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of log that are sent without an acknowledgement.
+const WINDOW_BYTES: u64 = 64 << 20;
+/// Time that the stop of the server waits for the last acknowledgements.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection to the program that stores the archive.
+pub trait ArchiveLink {
+    /// Sends a frame. Waits while the program takes nothing, as long as `goes_on` returns true.
+    fn send(&mut self, frame: &[u8], goes_on: &dyn Fn() -> bool) -> io::Result<()>;
+
+    /// Returns the next frame of the program, waiting for it up to this long.
+    fn receive(&mut self, patience: Duration) -> io::Result<Option<Frame>>;
+}
+
+/// Reason why the archive stands still.
+#[derive(Debug)]
+pub enum ArchiveError {
+    Link(io::Error),
+    /// The program has reported an error, or does not keep to the format.
+    Program(String),
+    /// The repository has the log of another server, or more of it than this server.
+    Foreign(String),
+    /// A file that a record names could not be read.
+    File(String, io::Error),
+    Log(LogError),
+    Unreadable(Lsn),
+    /// The server stops, or the archive was given up while a frame was sent.
+    Interrupted,
+}
+
+impl fmt::Display for ArchiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArchiveError::Link(error) => write!(f, "the connection to cohort-backup ended: {error}"),
+            ArchiveError::Program(what) | ArchiveError::Foreign(what) => f.write_str(what),
+            ArchiveError::File(name, error) => write!(f, "spill file {name} cannot be read: {error}"),
+            ArchiveError::Log(error) => error.fmt(f),
+            ArchiveError::Unreadable(lsn) => write!(f, "the log record at LSN {lsn} does not decode"),
+            ArchiveError::Interrupted => f.write_str("it was interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for ArchiveError {}
+
+impl From<LogError> for ArchiveError {
+    fn from(error: LogError) -> ArchiveError {
+        ArchiveError::Log(error)
+    }
+}
+
+/// A range that the program has not acknowledged.
+struct Sent {
+    to: Lsn,
+    last: CommitSeq,
+    gtids: Option<GtidState>,
+    read_ns: u64,
+}
+
+/// State at the position up to which ranges are sent.
+#[derive(Clone, Default)]
+struct Progress {
+    position: Lsn,
+    /// Last transaction before it.
+    last: CommitSeq,
+    /// GTIDs at the position, once they are known.
+    gtids: Option<GtidState>,
+    time_us: u64,
+}
+
+/// A range that was read from the log.
+struct Gathered {
+    range: LogRange,
+    files: Vec<NamedFile>,
+    after: Progress,
+}
+
+/// The sender of the log.
+pub struct Archiver {
+    coordinator: Arc<Coordinator>,
+    settings: ArchiveSettings,
+    fs: SharedFs,
+    timeline: TimelineStart,
+    progress: Progress,
+    sent: VecDeque<Sent>,
+    /// State at the newest acknowledgement.
+    acknowledged: Progress,
+    /// When the next range began to grow.
+    grows_since_ns: Option<u64>,
+    has_history: bool,
+}
+
+impl Archiver {
+    /// Makes a sender that is away. Returns `None` if the server has no archive.
+    pub fn new(coordinator: Arc<Coordinator>) -> Option<Archiver> {
+        let settings = coordinator.options.archive.clone()?;
+        let fs = Arc::clone(&coordinator.env().world.fs);
+        let timeline = TimelineStart { timeline: 0, lsn: 0 };
+        let (progress, acknowledged) = (Progress::default(), Progress::default());
+        let sent = VecDeque::new();
+        let (grows_since_ns, has_history) = (None, false);
+        Some(Archiver {
+            coordinator,
+            settings,
+            fs,
+            timeline,
+            progress,
+            sent,
+            acknowledged,
+            grows_since_ns,
+            has_history,
+        })
+    }
+
+    fn log(&self) -> &Log {
+        self.coordinator.env().logs.main()
+    }
+
+    fn stats(&self) -> &ArchiveStats {
+        &self.coordinator.archive
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.coordinator.env().world.clock.monotonic_ns()
+    }
+
+    /// Returns whether the archive may keep more of the log.
+    pub fn has_room(&self) -> bool {
+        self.lack_of_room().is_none()
+    }
+
+    /// Returns why the archive must not keep more of the log.
+    fn lack_of_room(&self) -> Option<String> {
+        let log = self.log();
+        let kept = log.durable_end().0.saturating_sub(log.archived()?.0);
+        if kept > self.settings.backlog_bytes_max {
+            return Some(format!("{} MiB of log wait for it (archive_backlog_max)", kept >> 20));
+        }
+        let datadir = &self.coordinator.options.datadir;
+        let free = self.fs.free_bytes(datadir).ok()?;
+        (free < 2 * needed_bytes(&self.coordinator))
+            .then(|| format!("{} has {} MiB free", datadir.display(), free >> 20))
+    }
+
+    /// Gives up what the repository does not have, if there is no room for it. Returns whether it did.
+    pub fn give_up_if_full(&mut self) -> Result<bool, ArchiveError> {
+        let Some(why) = self.lack_of_room() else { return Ok(false) };
+        let from = self.log().archived().unwrap_or_default();
+        log::error!(
+            "The archive of the log is given up from LSN {from} on: {why}. It has a gap from there: take a full backup as soon \
+             as it works again"
+        );
+        self.stats().failures.fetch_add(1, Ordering::Relaxed);
+        self.stats().gaps.fetch_add(1, Ordering::Relaxed);
+        self.log().set_archived(None)?;
+        self.coordinator.checkpointer.keep_for_archive_after(CommitSeq(u64::MAX));
+        self.sent.clear();
+        Ok(true)
+    }
+
+    /// Begins to send over a new link: exchanges HELLO and START.
+    pub fn begin(&mut self, link: &mut dyn ArchiveLink, patience: Duration) -> Result<(), ArchiveError> {
+        self.sent.clear();
+        (self.grows_since_ns, self.has_history) = (None, false);
+        let is_new = self.log().archived().is_none();
+        let from = self.log().begin_archive()?;
+        if is_new {
+            // Files of earlier records are not needed any more, and later ones are kept from here on.
+            let last = self.coordinator.env().view.read().view.seq();
+            self.coordinator.checkpointer.keep_for_archive_after(last);
+        }
+        let timelines = self.log().timelines();
+        let timelines: Vec<_> =
+            timelines.iter().map(|it| TimelineStart { timeline: it.number, lsn: it.from.0 }).collect();
+        self.timeline = *timelines.last().expect("a log has a timeline");
+        let hello = Hello {
+            format: ARCHIVE_FORMAT,
+            server_uuid: self.settings.server_uuid.clone(),
+            log_identity: self.log().identity(),
+            lsn: from.0,
+            time_us: self.acknowledged.time_us,
+            timelines,
+        };
+        self.send(link, &Frame::Hello(hello))?;
+        let start = match link.receive(patience).map_err(ArchiveError::Link)? {
+            Some(Frame::Start(start)) => start,
+            Some(Frame::Error(text)) => return Err(ArchiveError::Program(text)),
+            Some(_) => return Err(unexpected("its first frame is not START")),
+            None => return Err(unexpected("it does not answer")),
+        };
+        self.begin_at(from, start)
+    }
+
+    fn begin_at(&mut self, from: Lsn, start: TimelineStart) -> Result<(), ArchiveError> {
+        let log = self.coordinator.env().logs.main();
+        let (wanted, end) = (Lsn(start.lsn), log.durable_end());
+        if start.timeline != self.timeline.timeline || wanted > end {
+            return Err(ArchiveError::Foreign(format!(
+                "the repository has timeline {} up to LSN {wanted}, and this server is on timeline {} at LSN {end}: another server \
+                 archives to this place, or this data directory is older than the archive. Archive to another place",
+                start.timeline, self.timeline.timeline
+            )));
+        }
+        if wanted < from {
+            log::error!(
+                "The archive of the log has a gap from LSN {wanted} to {from} of timeline {}: take a full backup, restores to later \
+                 moments need it",
+                start.timeline
+            );
+            self.stats().gaps.fetch_add(1, Ordering::Relaxed);
+        }
+        let position = wanted.max(from);
+        // The first record proves that the repository has this log.
+        let read = log.read(position).and_then(|mut reader| reader.next().map(|_| ()));
+        if let Err(error @ LogError::Corrupt { .. }) = read {
+            return Err(ArchiveError::Foreign(format!(
+                "the repository ends at LSN {position}, where no record of this server begins: {error}. Archive to another place"
+            )));
+        }
+        read?;
+        if self.acknowledged.position != position {
+            self.acknowledged = Progress { position, ..Progress::default() };
+        }
+        self.progress = self.acknowledged.clone();
+        log.set_archived(Some(position))?;
+        self.stats().acknowledged.store(position.0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn send(&self, link: &mut dyn ArchiveLink, frame: &Frame) -> Result<(), ArchiveError> {
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes);
+        link.send(&bytes, &|| self.has_room()).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => ArchiveError::Interrupted,
+            _ => ArchiveError::Link(error),
+        })
+    }
+
+    /// Takes acknowledgements, and sends the next range if it is large or old enough. `is_last` sends any.
+    /// Returns whether it has sent one.
+    pub fn round(&mut self, link: &mut dyn ArchiveLink, is_last: bool) -> Result<bool, ArchiveError> {
+        while let Some(frame) = link.receive(Duration::ZERO).map_err(ArchiveError::Link)? {
+            match frame {
+                Frame::Ack(at) => self.acknowledge(at)?,
+                Frame::Error(text) => return Err(ArchiveError::Program(text)),
+                _ => return Err(unexpected("it sends a frame that only the server sends")),
+            }
+        }
+        let (position, end) = (self.progress.position.0, self.log().durable_end().0);
+        let unacknowledged = position.saturating_sub(self.acknowledged.position.0);
+        if position == end || unacknowledged > WINDOW_BYTES {
+            self.note_lag(unacknowledged > 0);
+            return Ok(false);
+        }
+        let now_ns = self.now_ns();
+        let since_ns = *self.grows_since_ns.get_or_insert(now_ns);
+        self.note_lag(true);
+        let is_old = now_ns.saturating_sub(since_ns) >= self.settings.timeout.as_nanos() as u64;
+        if !(is_last || is_old || end - position >= RANGE_BYTES_MAX as u64) {
+            return Ok(false);
+        }
+        let Some(gathered) = self.gather()? else { return Ok(false) };
+        self.send_range(link, gathered, since_ns)?;
+        Ok(true)
+    }
+
+    /// Returns whether the repository has everything that may be sent.
+    pub fn is_complete(&self) -> Result<bool, ArchiveError> {
+        Ok(self.sent.is_empty() && self.gather()?.is_none())
+    }
+
+    fn acknowledge(&mut self, at: TimelineStart) -> Result<(), ArchiveError> {
+        if at.timeline != self.timeline.timeline || at.lsn > self.progress.position.0 {
+            return Err(unexpected("it acknowledges what was not sent"));
+        }
+        let mut newest = None;
+        while self.sent.front().is_some_and(|sent| sent.to.0 <= at.lsn) {
+            newest = self.sent.pop_front();
+        }
+        let Some(Sent { to, last, gtids, .. }) = newest else { return Ok(()) };
+        let bytes = to.0 - self.acknowledged.position.0;
+        self.acknowledged = Progress { position: to, last, gtids, time_us: self.progress.time_us };
+        self.log().set_archived(Some(to))?;
+        self.coordinator.checkpointer.keep_for_archive_after(last);
+        self.stats().acknowledged.store(to.0, Ordering::Relaxed);
+        self.stats().bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Records since when something waits for the repository.
+    fn note_lag(&self, is_waiting: bool) {
+        let oldest = self.sent.front().map(|sent| sent.read_ns).or(self.grows_since_ns);
+        let since_ns = if is_waiting { oldest.unwrap_or_else(|| self.now_ns()).max(1) } else { 0 };
+        self.stats().waits_since_ns.store(since_ns, Ordering::Relaxed);
+    }
+
+    /// Reads the next range: whole records, up to the first that has not passed the publish gate.
+    fn gather(&self) -> Result<Option<Gathered>, ArchiveError> {
+        let env = self.coordinator.env();
+        // In this order: everything up to this transaction is durable.
+        let published = env.view.read().view.seq();
+        let recovered_to = self.log().generation().1;
+        let mut reader = self.log().read(self.progress.position)?;
+        let mut after = self.progress.clone();
+        let (mut bytes, mut files, mut first_us) = (Vec::new(), Vec::new(), after.time_us);
+        loop {
+            if after.position == recovered_to {
+                after.gtids = Some(self.coordinator.recovered.gtids.clone());
+            }
+            let Some(record) = reader.next()? else { break };
+            let unreadable = |_| ArchiveError::Unreadable(record.lsn);
+            let end = record.end;
+            let mut seen = after.clone();
+            let mut named = Vec::new();
+            match record.kind {
+                record::COMMIT => {
+                    let commit = record::decode_commit(record.payload).map_err(unreadable)?;
+                    if commit.seq > published {
+                        break;
+                    }
+                    named = named_files(&commit);
+                    seen.last = commit.seq;
+                    if let (Some(gtids), Some(gtid)) = (&mut seen.gtids, gtid_of(&commit)) {
+                        gtids.update(gtid);
+                    }
+                }
+                record::TIME => {
+                    let time_us = record::decode_time(record.payload).map_err(unreadable)?;
+                    seen.time_us = seen.time_us.max(time_us);
+                }
+                _ => {}
+            }
+            let record_bytes = reader.last_bytes();
+            if !bytes.is_empty() && bytes.len() + record_bytes.len() > RANGE_BYTES_MAX {
+                break;
+            }
+            bytes.extend_from_slice(record_bytes);
+            files.extend(named);
+            after = Progress { position: end, ..seen };
+            if first_us == 0 {
+                first_us = after.time_us;
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let history = (!self.has_history).then(|| HISTORY.to_owned());
+        let range = LogRange {
+            timeline: self.timeline.timeline,
+            from: self.progress.position.0,
+            to: after.position.0,
+            first_us,
+            last_us: after.time_us,
+            gtid_position: after.gtids.as_ref().map_or_else(String::new, GtidState::position_text),
+            files: history.into_iter().chain(files.iter().map(|file| file.name.clone())).collect(),
+            bytes,
+        };
+        Ok(Some(Gathered { range, files, after }))
+    }
+
+    fn send_range(
+        &mut self,
+        link: &mut dyn ArchiveLink,
+        Gathered { range, files, after }: Gathered,
+        read_ns: u64,
+    ) -> Result<(), ArchiveError> {
+        if !self.has_history {
+            self.send_file(link, HISTORY, &history(&self.log().timelines()))?;
+        }
+        for file in &files {
+            self.send_spilled(link, file)?;
+        }
+        self.send(link, &Frame::Range(range))?;
+        self.has_history = true;
+        let (to, last, gtids) = (after.position, after.last, after.gtids.clone());
+        self.sent.push_back(Sent { to, last, gtids, read_ns });
+        self.progress = after;
+        self.grows_since_ns = None;
+        Ok(())
+    }
+
+    fn send_file(&self, link: &mut dyn ArchiveLink, name: &str, bytes: &[u8]) -> Result<(), ArchiveError> {
+        let piece = FilePiece {
+            timeline: self.timeline.timeline,
+            name: name.to_owned(),
+            file_bytes: bytes.len() as u64,
+            file_crc: crc32c::crc32c(bytes),
+            offset: 0,
+            bytes: bytes.to_vec(),
+        };
+        self.send(link, &Frame::File(piece))
+    }
+
+    /// Sends a spill file in pieces.
+    fn send_spilled(&self, link: &mut dyn ArchiveLink, named: &NamedFile) -> Result<(), ArchiveError> {
+        let failed = |error| ArchiveError::File(named.name.clone(), error);
+        let path = self.coordinator.options.datadir.join("spill").join(&named.name);
+        let file_crc = match named.crc {
+            Some(crc) => crc,
+            None => checksum_of(&self.fs, &path).map_err(failed)?,
+        };
+        let file = self.fs.open(&path, OpenMode::Read).map_err(failed)?;
+        let file_bytes = file.len().map_err(failed)?;
+        let mut offset = 0;
+        loop {
+            let mut bytes = vec![0; PIECE_BYTES.min((file_bytes - offset) as usize)];
+            if file.read_at(&mut bytes, offset).map_err(failed)? < bytes.len() {
+                return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+            }
+            let end = offset + bytes.len() as u64;
+            let (timeline, name) = (self.timeline.timeline, named.name.clone());
+            self.send(link, &Frame::File(FilePiece { timeline, name, file_bytes, file_crc, offset, bytes }))?;
+            if end == file_bytes {
+                return Ok(());
+            }
+            offset = end;
+        }
+    }
+}
+
+fn unexpected(what: &str) -> ArchiveError {
+    ArchiveError::Program(format!("cohort-backup does not keep to the format: {what}"))
+}
+
+fn checksum_of(fs: &SharedFs, path: &Path) -> io::Result<u32> {
+    let file = fs.open(path, OpenMode::Read)?;
+    let (mut crc, mut offset, mut buf) = (0, 0, vec![0; PIECE_BYTES]);
+    loop {
+        let got = file.read_at(&mut buf, offset)?;
+        crc = crc32c::crc32c_append(crc, &buf[..got]);
+        offset += got as u64;
+        if got < buf.len() {
+            return Ok(crc);
+        }
+    }
+}
+
+/// Formats the history of a timeline.
+fn history(timelines: &[cohort_log::Timeline]) -> Vec<u8> {
+    let lines = timelines.iter().map(|it| format!("{} {:016x}\n", it.number, it.from.0));
+    lines.collect::<String>().into_bytes()
+}
+
+impl Coordinator {
+    /// Returns the counters of the archive.
+    pub fn archive(&self) -> &ArchiveStats {
+        &self.archive
+    }
+
+    /// Returns whether the log is archived, so that it must have everything that a restore needs.
+    pub fn is_archived(&self) -> bool {
+        self.options.archive.is_some()
+    }
+
+    /// Returns the timeline of the log and its ancestors, oldest first.
+    pub fn timelines(&self) -> Vec<cohort_log::Timeline> {
+        self.env().logs.main().timelines()
+    }
+
+    /// Returns the part of the log that the repository does not have, in bytes and in seconds.
+    pub fn archive_lag(&self) -> (u64, u64) {
+        let env = self.env();
+        let log = env.logs.main();
+        let bytes = log.archived().map_or(0, |from| log.durable_end().0.saturating_sub(from.0));
+        let since_ns = self.archive.waits_since_ns.load(Ordering::Relaxed);
+        let ns = if since_ns == 0 { 0 } else { env.world.clock.monotonic_ns().saturating_sub(since_ns) };
+        (bytes, ns / 1_000_000_000)
+    }
+
+    /// Runs the archive on the calling thread until the server stops. `connect` starts the program. `pause`
+    /// waits up to a time, or returns at once when the server stops.
+    pub fn run_archive(self: Arc<Self>, connect: &mut dyn FnMut() -> io::Result<Box<dyn ArchiveLink>>) {
+        let Some(mut archiver) = Archiver::new(Arc::clone(&self)) else { return };
+        let mut pauses = Pauses::default();
+        while !self.is_closing() {
+            let done = connect().map_err(ArchiveError::Link).and_then(|mut link| {
+                archiver.begin(&mut *link, END_PATIENCE * 6)?;
+                pauses = Pauses::default();
+                log::info!("The log is archived from LSN {} on", archiver.acknowledged.position);
+                self.archive.is_sending.store(true, Ordering::Relaxed);
+                archiver.run(&mut *link)
+            });
+            self.archive.is_sending.store(false, Ordering::Relaxed);
+            if let Err(error) = done {
+                self.archive.failures.fetch_add(1, Ordering::Relaxed);
+                log::error!("The archive of the log stands still, and is tried again: {error}");
+            }
+            let until = Instant::now() + pauses.next();
+            while Instant::now() < until && !self.is_closing() && !self.pipeline.is_stopped() {
+                if let Err(error) = archiver.give_up_if_full() {
+                    log::error!("The archive of the log cannot be given up: {error}");
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            if self.pipeline.is_stopped() && !self.is_closing() {
+                return;
+            }
+        }
+    }
+}
+
+impl Archiver {
+    fn run(&mut self, link: &mut dyn ArchiveLink) -> Result<(), ArchiveError> {
+        let mut deadline = None;
+        loop {
+            let is_last = self.coordinator.archive_ends();
+            if is_last {
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + END_PATIENCE);
+                if self.is_complete()? {
+                    return Ok(());
+                }
+                if Instant::now() > deadline {
+                    let to = self.acknowledged.position;
+                    let what =
+                        format!("the server stops, and the repository has the log up to LSN {to} only");
+                    return Err(ArchiveError::Program(what));
+                }
+            }
+            if self.give_up_if_full()? {
+                return Err(ArchiveError::Interrupted);
+            }
+            if !self.round(link, is_last)? {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+impl Coordinator {
+    /// Returns whether nothing more is committed.
+    fn archive_ends(&self) -> bool {
+        self.is_closing() && self.pipeline.is_stopped()
+    }
+}
+
+/// Pauses between attempts, from a second to a minute.
+#[derive(Default)]
+struct Pauses(u32);
+
+impl Pauses {
+    fn next(&mut self) -> Duration {
+        self.0 += 1;
+        Duration::from_secs((1 << (self.0 - 1).min(6)).min(60))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_minute() {
+        let mut pauses = Pauses::default();
+        let seconds: Vec<u64> = (0..9).map(|_| pauses.next().as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    }
+}

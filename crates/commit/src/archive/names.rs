@@ -1,0 +1,73 @@
+//! Files and GTIDs that COMMIT records name, and names of files.
+
+use cohort_base::{CommitSeq, DomainId, Gtid, Reader};
+use cohort_binlog::event::{EventHeader, EventType, HEADER_LEN};
+use cohort_binlog::{Content, SpillDir};
+use cohort_log::Log;
+
+use crate::RecoveryError;
+use crate::record::{self, Commit, RedoRef};
+use crate::recovery_error::unreadable;
+
+/// File with the history of the timeline.
+pub const HISTORY: &str = "history";
+/// Bytes of a file that are copied at a time.
+pub const PIECE_BYTES: usize = 1 << 20;
+
+/// A spill file that a record names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFile {
+    pub name: String,
+    /// CRC-32C, if the record has it.
+    pub crc: Option<u32>,
+}
+
+/// Returns the spill files that a record names.
+pub fn named_files(commit: &Commit<'_>) -> Vec<NamedFile> {
+    let redo = commit.redo.iter().filter_map(|(_, redo)| match redo {
+        RedoRef::Spilled(file) => Some(NamedFile { name: file.name.clone(), crc: Some(file.crc) }),
+        RedoRef::Inline(_) => None,
+    });
+    let events = commit.chunks.iter().filter_map(|chunk| match &chunk.content {
+        Content::Spilled(file) => Some(NamedFile { name: file.name.clone(), crc: None }),
+        Content::Inline => None,
+    });
+    redo.chain(events).collect()
+}
+
+/// Returns the GTID of the record, whose events begin with a GTID event if it has any.
+pub fn gtid_of(commit: &Commit<'_>) -> Option<Gtid> {
+    if commit.chunks.first()?.content != Content::Inline {
+        return None;
+    }
+    let header = EventHeader::decode(commit.binlog).ok()?;
+    if header.kind != EventType::GTID {
+        return None;
+    }
+    // The body begins with the sequence number and the domain.
+    let mut body = Reader::new(commit.binlog.get(HEADER_LEN..)?);
+    let (seq_no, domain) = (body.u64().ok()?, DomainId(body.u32().ok()?));
+    Some(Gtid { domain, server: header.server_id, seq_no })
+}
+
+/// Prepares the spill directory of a server with an archive: names are not used again, and the files that are
+/// only needed for the archive are added to `spilled`.
+pub(crate) fn prepare_spill(log: &Log, spill: &SpillDir, spilled: &mut Vec<(CommitSeq, String)>) {
+    spill.keep_for_archive(log.generation().0);
+    let Some(from) = log.archived().filter(|from| *from < log.retained()) else { return };
+    let read = || -> Result<(), RecoveryError> {
+        let mut reader = log.read(from)?;
+        while let Some(record) = reader.next()?.filter(|record| record.lsn < log.retained()) {
+            if record.kind == record::COMMIT {
+                let failed = |_| unreadable(record.lsn);
+                let commit = record::decode_commit(record.payload).map_err(failed)?;
+                spilled.extend(named_files(&commit).into_iter().map(|file| (commit.seq, file.name)));
+            }
+        }
+        Ok(())
+    };
+    let mut read = read;
+    if let Err(error) = read() {
+        log::error!("The part of the log that is not archived yet cannot be read: {error}");
+    }
+}
