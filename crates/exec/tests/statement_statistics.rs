@@ -278,11 +278,11 @@ fn userstat_counts_by_account_table_and_index() {
     for (statement, table, indexes) in [
         ("SELECT * FROM t WHERE pk = 1", "t | 1 | 0 | 0\n", "t | PRIMARY | 1\n"),
         ("SELECT * FROM t WHERE pk = 9", "t | 1 | 0 | 0\n", "t | PRIMARY | 1\n"),
-        ("SELECT pk FROM t FORCE INDEX (a) WHERE a >= 20", "t | 3 | 0 | 0\n", "t | PRIMARY | 1\nt | a | 2\n"),
-        ("SELECT * FROM t IGNORE INDEX (a)", "t | 6 | 0 | 0\n", "t | PRIMARY | 1\nt | a | 2\n"),
-        ("INSERT INTO t VALUES (4, 40), (5, 50)", "t | 6 | 2 | 4\n", "t | PRIMARY | 1\nt | a | 2\n"),
-        ("UPDATE t SET a = 41 WHERE pk = 4", "t | 7 | 3 | 6\n", "t | PRIMARY | 2\nt | a | 2\n"),
-        ("DELETE FROM t WHERE pk = 5", "t | 8 | 4 | 8\n", "t | PRIMARY | 3\nt | a | 2\n"),
+        ("SELECT pk FROM t FORCE INDEX (a) WHERE a >= 20", "t | 3 | 0 | 0\n", "t | a | 2\nt | PRIMARY | 1\n"),
+        ("SELECT * FROM t IGNORE INDEX (a)", "t | 6 | 0 | 0\n", "t | a | 2\nt | PRIMARY | 1\n"),
+        ("INSERT INTO t VALUES (4, 40), (5, 50)", "t | 6 | 2 | 4\n", "t | a | 2\nt | PRIMARY | 1\n"),
+        ("UPDATE t SET a = 41 WHERE pk = 4", "t | 7 | 3 | 6\n", "t | a | 2\nt | PRIMARY | 2\n"),
+        ("DELETE FROM t WHERE pk = 5", "t | 8 | 4 | 8\n", "t | a | 2\nt | PRIMARY | 3\n"),
     ] {
         u.ok(statement);
         assert_eq!(rows(&mut root, of_tables), table, "{statement}");
@@ -300,8 +300,8 @@ fn userstat_counts_by_account_table_and_index() {
               FROM performance_schema.table_io_waits_summary_by_index_usage WHERE OBJECT_SCHEMA = 'test' ORDER BY 1, 2";
     assert_eq!(
         rows(&mut root, io),
-        "heap | NULL | 2 | 1 | 1 | 0 | 0\nt | NULL | 7 | 3 | 2 | 1 | 1\nt | PRIMARY | 3 | 3 | 0 | 0 | 0\n\
-         t | a | 2 | 2 | 0 | 0 | 0\n"
+        "heap | NULL | 2 | 1 | 1 | 0 | 0\nt | NULL | 7 | 3 | 2 | 1 | 1\nt | a | 2 | 2 | 0 | 0 | 0\n\
+         t | PRIMARY | 3 | 3 | 0 | 0 | 0\n"
     );
     // The statements above, and of the account u also SET, USE and the SELECT from TABLE_STATISTICS.
     let of_user = "SELECT SELECT_COMMANDS, UPDATE_COMMANDS, OTHER_COMMANDS, ROWS_READ > 8, ROWS_INSERTED, ROWS_UPDATED, \
