@@ -122,9 +122,12 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         (locks.row_wait_us_total / 1000).checked_div(locks.row_waits).unwrap_or(0),
     );
     put("Innodb_deadlocks", locks.deadlocks);
-    put("Memory_used", if of == Of::Session { ctx.process.memory() } else { db.processes.memory() }.used());
-    let peak = if of == Of::Session { ctx.process.memory() } else { db.processes.memory() }.peak();
-    put("Max_memory_used", peak);
+    let (own, memory) = match of {
+        Of::Session => (size_of_val(ctx.session) as u64, ctx.process.memory()),
+        Of::Server => (0, db.processes.memory()),
+    };
+    put("Memory_used", own + memory.used());
+    put("Max_memory_used", own + memory.peak());
     put("Threads_connected", db.processes.len() as u64);
     // In a transaction with a snapshot: the position from which a replica seeded with the snapshot must
     // start.
