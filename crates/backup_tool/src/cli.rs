@@ -592,8 +592,8 @@ fn archived_runs(repository: &Repository) -> Result<Vec<ArchivedRun>> {
             };
             match archive::ends_of(repository, &run) {
                 Ok((first, last)) => {
-                    (listed.from_time, listed.to_time) = (moment(first.first_time), moment(last.last_time));
-                    listed.gtid_position = last.gtid;
+                    (listed.from_time, listed.to_time) = (moment(first.first_us), moment(last.last_us));
+                    listed.gtid_position = last.gtid_position;
                 }
                 Err(failure @ Failure::Damaged(_)) => listed.error = Some(failure.to_string()),
                 Err(failure) => return Err(failure),
@@ -668,13 +668,17 @@ fn described_state(state: &Recovered) -> Value {
 /// Returns the positions of a restored state, for the end of a report.
 fn state_text(state: &Recovered) -> String {
     let Some(report) = &state.report else { return positions(&state.catalogue.manifest) };
+    let end = match report["is_stop_reached"] {
+        Value::Bool(false) => "the archive ends before the target: later transactions may be missing\n",
+        _ => "",
+    };
     let of = |name: &str| report[name].as_str().map_or_else(|| report[name].to_string(), str::to_owned);
     format!(
-        "state of {}\ngtid_binlog_pos {}\n{} bytes of the log were applied, {} transactions were cut off\n",
-        of("time"),
+        "state of {}\ngtid_binlog_pos {}\n{} bytes of the log with {} transactions were applied\n{end}",
+        report["time"].as_u64().and_then(moment).unwrap_or_else(|| "an unknown time".to_owned()),
         of("gtid_binlog_pos"),
         of("applied_bytes"),
-        of("cut_transactions")
+        of("applied_transactions")
     )
 }
 

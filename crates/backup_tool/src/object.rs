@@ -11,6 +11,7 @@
 //!        protection 1: nonce (12), encrypted zstd frame, tag (16); the header and the name are authenticated
 //! ```
 
+use cohort_backup_format::FRAME_BYTES_MAX;
 use ring::digest;
 
 use crate::key::Keys;
@@ -41,7 +42,7 @@ impl Kind {
             Kind::Chunk => CHUNK_BYTES,
             Kind::Catalogue => 1 << 30,
             Kind::Lock | Kind::Timeline => 64 << 10,
-            Kind::Log => FRAME_BYTES_MAX + (1 << 10),
+            Kind::Log => FRAME_BYTES_MAX as usize + (1 << 10),
             Kind::Part => CHUNK_BYTES + PART_HEADER_BYTES,
         }
     }
@@ -54,9 +55,6 @@ const OVERHEAD_BYTES: usize = 64;
 pub fn stored_bytes_max(kind: Kind) -> usize {
     zstd::zstd_safe::compress_bound(kind.bytes_max()) + OVERHEAD_BYTES
 }
-
-/// Maximum size of kind and body of a frame of the archive. Segments contain frames.
-pub const FRAME_BYTES_MAX: usize = 96 << 20;
 
 /// Length and checksum of a file of the archive, before the bytes of each of its parts.
 pub const PART_HEADER_BYTES: usize = 12;

@@ -10,10 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use cohort_backup_format::{ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart};
 use cohort_backup_tool::archive::archiver;
-use cohort_backup_tool::archive::frame::{
-    Answer, FilePiece, Hello, Range, VERSION, encode_file, encode_hello, encode_range, read,
-};
 use cohort_backup_tool::archive::recovery::{Request, Stop, parse_time, recover};
 use cohort_backup_tool::archive::{read_file, read_segment, stored, stored_timeline};
 use cohort_backup_tool::failure::{Failure, Result};
@@ -26,14 +24,32 @@ use support::{Fake, Fault, Faulty, Files, code, contents, noise, objects, overwr
 /// Microseconds of 2026-11-28 19:30:00 UTC.
 const BEGIN_US: u64 = 1_795_894_200_000_000;
 
+fn history(starts: &[(u32, u64)]) -> Vec<TimelineStart> {
+    starts.iter().map(|(timeline, lsn)| TimelineStart { timeline: *timeline, lsn: *lsn }).collect()
+}
+
+fn encoded(frame: Frame) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    bytes
+}
+
+fn encode_hello(hello: &Hello) -> Vec<u8> {
+    encoded(Frame::Hello(hello.clone()))
+}
+
+fn ack(lsn: u64) -> Option<Frame> {
+    Some(Frame::Ack(TimelineStart { timeline: 1, lsn }))
+}
+
 fn hello() -> Hello {
     Hello {
-        version: VERSION,
+        format: ARCHIVE_FORMAT,
         server_uuid: "server-1".to_owned(),
         log_identity: 77,
         lsn: 1000,
-        newest_time: BEGIN_US,
-        history: vec![(1, 0)],
+        time_us: BEGIN_US,
+        timelines: history(&[(1, 0)]),
     }
 }
 
@@ -45,29 +61,29 @@ fn log(from: u64, to: u64) -> Vec<u8> {
 /// Returns a range; its time grows by a second with each 100 bytes.
 fn range(timeline: u32, from: u64, to: u64, files: &[&str]) -> Vec<u8> {
     let time = |lsn: u64| BEGIN_US + lsn / 100 * 1_000_000;
-    let range = Range {
+    encoded(Frame::Range(LogRange {
         timeline,
         from,
         to,
-        first_time: time(from),
-        last_time: time(to - 1),
-        gtid: format!("0-1-{}", to / 100),
+        first_us: time(from),
+        last_us: time(to - 1),
+        gtid_position: format!("0-1-{}", to / 100),
         files: files.iter().map(|name| (*name).to_owned()).collect(),
-    };
-    encode_range(&range, &log(from, to))
+        bytes: log(from, to),
+    }))
 }
 
 /// Returns the pieces of a file.
 fn pieces(timeline: u32, name: &str, bytes: &[u8], size: usize) -> Vec<u8> {
     let piece = |(number, part): (usize, &[u8])| {
-        encode_file(&FilePiece {
+        encoded(Frame::File(FilePiece {
             timeline,
             name: name.to_owned(),
-            length: bytes.len() as u64,
-            crc: crc32c::crc32c(bytes),
+            file_bytes: bytes.len() as u64,
+            file_crc: crc32c::crc32c(bytes),
             offset: (number * size) as u64,
             bytes: part.to_vec(),
-        })
+        }))
     };
     match bytes {
         [] => piece((0, &[])),
@@ -94,7 +110,7 @@ impl Feed {
     fn hello(&mut self, hello: &Hello) -> u64 {
         self.send(&encode_hello(hello));
         match self.answer() {
-            Some(Answer::Start { lsn, .. }) => lsn,
+            Some(Frame::Start(start)) => start.lsn,
             other => panic!("no START: {other:?}"),
         }
     }
@@ -104,8 +120,8 @@ impl Feed {
         let _ = self.input.as_mut().expect("open").write_all(bytes);
     }
 
-    fn answer(&mut self) -> Option<Answer> {
-        read(&mut self.output).expect("a frame").map(|frame| frame.answer().expect("an answer"))
+    fn answer(&mut self) -> Option<Frame> {
+        Frame::read(&mut self.output).expect("a frame")
     }
 
     /// Closes the input. Returns the LSN of the last ACK, the text of ERROR, and the archiver's result.
@@ -114,12 +130,12 @@ impl Feed {
         let (mut acknowledged, mut error) = (None, None);
         while let Some(answer) = self.answer() {
             match answer {
-                Answer::Ack { lsn, .. } => {
+                Frame::Ack(TimelineStart { lsn, .. }) => {
                     assert!(acknowledged < Some(lsn) && error.is_none(), "{lsn} after {acknowledged:?}");
                     acknowledged = Some(lsn);
                 }
-                Answer::Error(text) => error = Some(text),
-                Answer::Start { .. } => panic!("a second START"),
+                Frame::Error(text) => error = Some(text),
+                other => panic!("{other:?} after START"),
             }
         }
         (acknowledged, error, self.archiver.join().expect("no panic"))
@@ -179,7 +195,7 @@ fn ranges_and_files_are_archived_and_continued() {
     feed.send(&range(1, 1000, 1500, &[]));
     feed.send(&range(1, 1500, 1700, &["spill-0001", "empty"]));
     // Both are acknowledged without further ranges.
-    assert_eq!(feed.answer(), Some(Answer::Ack { timeline: 1, lsn: 1700 }));
+    assert_eq!(feed.answer(), ack(1700));
     // More than a segment at once.
     let far = 1700 + (20 << 20);
     (1700..far).step_by(4 << 20).for_each(|from| feed.send(&range(1, from, from + (4 << 20), &[])));
@@ -232,7 +248,7 @@ fn what_a_server_must_not_send_is_refused() {
         (pieces(1, "../x", &spilled, 10), "the file '../x'"),
         (pieces(1, "x", &spilled, 10)[200..].to_vec(), "what it must not"),
         ([&pieces(1, "x", &spilled, 60)[..60], &range(1, 1000, 1100, &[])[..]].concat(), "what it must not"),
-        (changed, "wrong checksum"),
+        (changed, "its checksum"),
     ];
     for (bytes, text) in cases {
         let store = created();
@@ -260,19 +276,19 @@ fn a_second_server_is_refused() {
     let strangers = [
         Hello { server_uuid: "server-2".to_owned(), ..hello() },
         Hello { log_identity: 78, ..hello() },
-        Hello { history: vec![(1_790_000_000, 0)], ..hello() },
-        Hello { version: VERSION + 1, ..hello() },
+        Hello { timelines: history(&[(1_790_000_000, 0)]), ..hello() },
+        Hello { format: ARCHIVE_FORMAT + 1, ..hello() },
     ];
     for stranger in strangers {
         let mut feed = Feed::start(open(&store));
         feed.send(&encode_hello(&stranger));
-        let Some(Answer::Error(text)) = feed.answer() else { panic!("{stranger:?} was accepted") };
+        let Some(Frame::Error(text)) = feed.answer() else { panic!("{stranger:?} was accepted") };
         assert!(text.contains("of its own") || text.contains("same version"), "{text}");
         assert!(matches!(code(&feed.end().2), 4 | 7));
     }
     // A new timeline of the same log is welcome, and so is its parent's server.
     let mut feed = Feed::start(open(&store));
-    let branch = Hello { history: vec![(1, 0), (1_790_000_000, 1400)], lsn: 1400, ..hello() };
+    let branch = Hello { timelines: history(&[(1, 0), (1_790_000_000, 1400)]), lsn: 1400, ..hello() };
     assert_eq!(feed.hello(&branch), 1400);
     feed.send(&range(1_790_000_000, 1400, 1450, &[]));
     assert_eq!(feed.end().0, Some(1450));
@@ -282,8 +298,9 @@ fn a_second_server_is_refused() {
     let mut feed = Feed::start(open(&store));
     assert_eq!(feed.hello(&hello()), 1600);
     archive(&store, &[1700]);
-    let other = Range { timeline: 1, from: 1600, to: 1700, ..Range::default() };
-    feed.send(&encode_range(&other, &[0; 100]));
+    let mine = range(1, 1600, 1700, &[]);
+    let Ok(Some((Frame::Range(other), _))) = Frame::decode(&mine) else { panic!("it is a range") };
+    feed.send(&encoded(Frame::Range(LogRange { bytes: vec![0; 100], ..other })));
     let (acknowledged, error, _) = feed.end();
     assert_eq!(acknowledged, None);
     assert!(error.expect("an ERROR").contains("a second server"));
@@ -309,9 +326,9 @@ fn faults_of_the_store_never_acknowledge_what_is_lost() {
             let mut error = None;
             while let Some(answer) = feed.answer() {
                 match answer {
-                    Answer::Ack { lsn, .. } => acknowledged = Some(lsn),
-                    Answer::Error(text) => error = Some(text),
-                    Answer::Start { .. } => {}
+                    Frame::Ack(start) => acknowledged = Some(start.lsn),
+                    Frame::Error(text) => error = Some(text),
+                    _ => {}
                 }
             }
             let label = format!("{fault:?} at {operation}: {acknowledged:?} {error:?}");
@@ -339,7 +356,7 @@ fn faults_of_the_store_never_acknowledge_what_is_lost() {
     store.state.lock().expect("no panic").is_read_only = true;
     let mut feed = Feed::start(open(&store));
     feed.send(&encode_hello(&hello()));
-    let Some(Answer::Error(text)) = feed.answer() else { panic!("it is read-only") };
+    let Some(Frame::Error(text)) = feed.answer() else { panic!("it is read-only") };
     assert!(text.contains("cannot write"), "{text}");
 }
 
@@ -422,7 +439,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         archive(&store, &ends);
     }
     let mut feed = Feed::start(open(&store));
-    let branch = Hello { history: vec![(1, 0), (0x6ab0_0000, 1450)], lsn: 1450, ..hello() };
+    let branch = Hello { timelines: history(&[(1, 0), (0x6ab0_0000, 1450)]), lsn: 1450, ..hello() };
     feed.hello(&branch);
     feed.send(&pieces(0x6ab0_0000, "f", b"spilled", 3));
     feed.send(&range(0x6ab0_0000, 1450, 1500, &["f"]));
@@ -447,7 +464,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
     let cases = [
         (Stop::Latest, None, 1, all(1)),
         (Stop::Latest, Some(1), 1, parent[1..].to_vec()),
-        (time("2026-11-28 19:30:13.5"), None, 0, parent[..2].to_vec()),
+        (time("2026-11-28 19:30:13.5"), None, 0, parent.to_vec()),
         (time("2026-11-28 19:30:14"), None, 1, all(1)[..2].to_vec()),
         (time("2026-11-28 19:30:12"), None, 0, parent[..2].to_vec()),
         (Stop::Gtid("0-1-12".to_owned()), None, 0, all(0)),
@@ -465,7 +482,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         expected.sort_unstable();
         assert_eq!(names(&copy), expected, "{stop:?}");
         let first = fs::read(copy.join(&expected[0])).expect("the ranges");
-        assert!(read(&mut &first[..]).expect("a frame").is_some());
+        assert!(matches!(Frame::decode(&first), Ok(Some((Frame::Range(_), _)))));
         let lines = fs::read_to_string(copy.join(history)).expect("the history");
         let branch = "1789919232 00000000000005aa\n";
         let own = if timeline.is_none() { branch } else { "" };
@@ -569,9 +586,9 @@ fn a_killed_archiver_loses_nothing_that_it_acknowledged() {
         let mut input = child.stdin.take().expect("a pipe");
         let mut output = child.stdout.take().expect("a pipe");
         input.write_all(&encode_hello(&hello())).expect("sent");
-        let frame = read(&mut output).expect("a frame").expect("no end");
-        let Answer::Start { lsn: start, .. } = frame.answer().expect("an answer") else {
-            panic!("round {round}: {:?}", frame.answer())
+        let frame = Frame::read(&mut output).expect("a frame");
+        let Some(Frame::Start(TimelineStart { lsn: start, .. })) = frame else {
+            panic!("round {round}: {frame:?}")
         };
         assert!(start >= acknowledged, "round {round}: START {start} after ACK {acknowledged}");
         let writer = std::thread::spawn(move || {
@@ -590,9 +607,9 @@ fn a_killed_archiver_loses_nothing_that_it_acknowledged() {
         });
         let reader = std::thread::spawn(move || {
             let mut newest = None;
-            while let Ok(Some(frame)) = read(&mut output) {
-                if let Ok(Answer::Ack { lsn, .. }) = frame.answer() {
-                    newest = Some(lsn);
+            while let Ok(Some(frame)) = Frame::read(&mut output) {
+                if let Frame::Ack(start) = frame {
+                    newest = Some(start.lsn);
                 }
             }
             newest

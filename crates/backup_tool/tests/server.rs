@@ -397,3 +397,98 @@ fn a_table_of_a_backup_is_copied_into_the_running_server() {
     }
     assert_eq!(server.values("SHOW TABLES FROM shop"), "few odd odd_old parents");
 }
+
+#[test]
+fn every_moment_of_an_archived_server_can_be_restored() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let datadir = folder.path().join("data");
+    Server::initialize(&datadir);
+    let run = |arguments: &str| run(folder.path(), arguments);
+    run("init r --key-file key").expect("created");
+    let options = |place: &str| {
+        let mut options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned).to_vec();
+        options.push(format!("--archive-to={}", folder.path().join(place).display()));
+        options.push(format!("--archive-key-file={}", folder.path().join("key").display()));
+        options
+    };
+    let server = Server::start_with(&datadir, &options("r"));
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
+    let take = |server: &Server| {
+        run(&format!("take r --key-file key --host 127.0.0.1 --user root --port {}", server.account.port))
+    };
+    take(&server).expect("taken");
+    server.execute("INSERT INTO shop.orders SELECT seq, SHA1(seq) FROM shop.seq_1_to_2000");
+    // A large transaction, whose changes are in files.
+    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 9) FROM shop.seq_10001_to_60000");
+    let gtid = server.values("SELECT @@gtid_binlog_pos");
+    std::thread::sleep(Duration::from_millis(100));
+    let time = server.values("SELECT UTC_TIMESTAMP(6)").replace(' ', "T");
+    std::thread::sleep(Duration::from_millis(100));
+    let expected = server.values("CHECKSUM TABLE shop.orders");
+    server.execute("INSERT INTO shop.orders VALUES (-1, 'later')");
+    server.execute("CREATE INDEX two ON shop.orders (id, note)");
+    let newest = server.values("CHECKSUM TABLE shop.orders");
+    server.execute("DROP TABLE shop.orders");
+    server.execute("CREATE TABLE shop.other AS SELECT 1 AS one");
+    let position = server.values("SELECT @@gtid_binlog_pos");
+    let reaches = |position: &str| {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let listed = run("list r --key-file key").expect("listed");
+            let runs = listed["archive"].as_array().expect("an array").clone();
+            if runs.iter().any(|run| run["gtid_position"] == position) {
+                return runs;
+            }
+            assert!(Instant::now() < end, "the archive does not reach {position}: {runs:?}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    assert_eq!(reaches(&position).len(), 1);
+    run("verify r --key-file key").expect("whole");
+    // One table of the state before the mistake, into the running server.
+    let account = format!("--host 127.0.0.1 --user root --port {}", server.account.port);
+    let table = format!("restore r --key-file key --to scratch --table shop.orders {account}");
+    let copied = run(&format!("{table} --to-time {time}")).expect("copied");
+    assert_eq!(copied["rows"], 52_000);
+    assert_eq!(server.values("CHECKSUM TABLE shop.orders"), expected);
+    let position = server.values("SELECT @@gtid_binlog_pos");
+    reaches(&position);
+    // The machine is lost.
+    drop(server);
+    std::fs::remove_dir_all(&datadir).expect("removed");
+    let before = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'shop'";
+    for (target, tables, sum) in [
+        (format!("--to-time {time}"), "1", &expected),
+        (format!("--to-gtid {gtid}"), "1", &expected),
+        ("--to-latest".to_owned(), "2", &expected),
+    ] {
+        let name = target[5..9].replace([' ', '-'], "x");
+        let restored = run(&format!("restore r --key-file key --to {name} {target}")).expect("restored");
+        assert!(restored["applied"]["applied_bytes"].as_u64() > Some(0), "{restored}");
+        let server = Server::start(&folder.path().join(&name));
+        assert_eq!(server.values(before), tables, "{target}: {restored}");
+        assert_eq!(server.values("CHECKSUM TABLE shop.orders"), *sum, "{target}");
+        assert_eq!(server.values("CHECK TABLE shop.orders"), "shop.orders check status OK", "{target}");
+    }
+    assert_ne!(newest, expected);
+    // The restored server archives on a timeline of its own, and begins with a backup.
+    let server = Server::start_with(&folder.path().join("late"), &options("r"));
+    let account = format!("--host 127.0.0.1 --user root --port {}", server.account.port);
+    let refused = run(&format!("take r --key-file key {account}")).expect_err("a new identity");
+    assert!(refused.contains("--another-server"), "{refused}");
+    let taken = run(&format!("take r --key-file key {account} --another-server")).expect("taken");
+    assert!(taken["backup"]["manifest"]["timeline"].as_u64() > Some(1), "{taken}");
+    server.execute("INSERT INTO shop.orders VALUES (-2, 'on a new timeline')");
+    let position = server.values("SELECT @@gtid_binlog_pos");
+    assert_eq!(reaches(&position).len(), 2);
+    let sum = server.values("CHECKSUM TABLE shop.orders");
+    drop(server);
+    run("restore r --key-file key --to again --to-latest").expect("restored");
+    let server = Server::start(&folder.path().join("again"));
+    assert_eq!(server.values("CHECKSUM TABLE shop.orders"), sum);
+    // The old timeline can still be restored.
+    run("restore r --key-file key --to old --to-latest --timeline 00000001").expect("restored");
+    let server = Server::start(&folder.path().join("old"));
+    assert_eq!(server.values("SELECT COUNT(*) FROM shop.orders WHERE id = -2"), "0");
+}

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_dml::Returning;
+use cohort_query::guards::check_read_only;
 use cohort_query::{
     Freshness, QueryPlan, lock_for_write, lock_names, lock_sequences, lock_tables, lock_views,
 };
-use cohort_session::{RowChange, SessionState, StatementContext, TableUse, TransactionState};
-use cohort_types::SqlResult;
+use cohort_session::{Reached, RowChange, SessionState, StatementContext, TableUse, TransactionState};
+use cohort_types::{SqlError, SqlResult};
 
 use crate::cached_plan::{CachedPlan, Planned};
 
@@ -80,7 +81,7 @@ pub(crate) fn with_tables_in_use<T>(
 #[inline]
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if let Some(reached) = &cached.reached
-        && !reached.lock(ctx)?
+        && !lock_reached(ctx, reached)?
     {
         return Ok(Freshness::Stale);
     }
@@ -121,6 +122,18 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
             }
         }
     }
+}
+
+/// Locks what the programs of a plan may use. A statement that must not write may not run programs that
+/// could, even if they would not: errors 1290 and 1792. Returns false if it must be planned again.
+fn lock_reached(ctx: &mut StatementContext<'_>, reached: &Reached) -> SqlResult<bool> {
+    if reached.names.tables.iter().any(|(_, is_written)| *is_written) && !ctx.trx.is_inside() {
+        check_read_only(ctx.session)?;
+        if ctx.trx.may_only_read(false) {
+            return Err(SqlError::read_only_transaction());
+        }
+    }
+    reached.lock(ctx)
 }
 
 /// Returns error 1100 if the plan uses a table more often than LOCK TABLES has locked it.

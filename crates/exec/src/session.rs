@@ -213,7 +213,12 @@ impl Session {
     /// Runs COM_QUERY, with one or more results. Settings made by one statement apply to the parsing of the
     /// next.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) {
-        let (mut sent, mut reading) = (sql, self.reading());
+        // As in MariaDB, semicolons and spaces around the text are no part of any statement.
+        let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
+        let start = sql.iter().position(|byte| !is_space(byte)).unwrap_or(sql.len());
+        let end =
+            sql.iter().rposition(|byte| !is_space(byte) && *byte != b';').map_or(start, |last| last + 1);
+        let (mut sent, mut reading) = (&sql[start..end.max(start)], self.reading());
         let mut decoded = match self.state.decoded(sent) {
             Ok(decoded) => decoded,
             Err(error) => {
@@ -221,10 +226,7 @@ impl Session {
             }
         };
         let sql = &*decoded;
-        // The process list shows the text without trailing semicolons and spaces.
-        let is_behind = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
-        let end = sql.iter().rposition(|byte| !is_behind(byte)).map_or(0, |last| last + 1);
-        self.begin_process(Command::Query, &sql[..end]);
+        self.begin_process(Command::Query, sql);
         // A text that consists of comments alone gets an OK; replayed binary logs contain such texts.
         let is_comment = sql.iter().any(|byte| !byte.is_ascii_whitespace() && *byte != b';');
         let (mut at, mut any) = (0, false);

@@ -283,3 +283,28 @@ fn a_statement_is_undone_as_a_whole_after_a_rollback_to_a_savepoint_inside() {
     client.ok("COMMIT");
     assert_eq!(client.run("SELECT a FROM t"), "a\n5\n");
 }
+
+/// Under `read_only`, a function that could write is refused, even if it would not.
+#[test]
+fn read_only_refuses_functions_that_could_write() {
+    let (mut server, mut client) = server();
+    for sql in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
+        "CREATE FUNCTION writes() RETURNS INT BEGIN IF 0 THEN INSERT INTO t VALUES (1, 1); END IF; RETURN 1; END",
+        "CREATE FUNCTION calls() RETURNS INT RETURN writes()",
+        "CREATE FUNCTION reads_t() RETURNS INT RETURN (SELECT COUNT(*) FROM t)",
+        "CREATE USER other@localhost",
+        "GRANT ALL ON test.* TO other@localhost",
+        "SET GLOBAL read_only = 1",
+    ] {
+        client.ok(sql);
+    }
+    let mut other = server.connect_as("other", "localhost");
+    other.ok("USE test");
+    for (sql, is_refused) in
+        [("SELECT writes()", true), ("SELECT calls()", true), ("SELECT reads_t()", false)]
+    {
+        assert_eq!(other.run(sql).starts_with("ERROR 1290"), is_refused, "{sql}");
+        assert!(!client.run(sql).starts_with("ERROR"), "{sql}");
+    }
+}

@@ -302,7 +302,7 @@ fn processlist(ctx: &StatementContext<'_>, full: bool) -> SqlResult<Listing> {
             true => info,
             false => info.chars().take(INFO_CHARS).collect(),
         });
-        let state = if info.is_none() && p.state.is_empty() { "" } else { p.state };
+        let state = if p.id == ctx.process.id() { "starting" } else { p.state };
         listing.add([
             Value::Int(p.id.0 as i64),
             Value::text(p.identity.user),

@@ -61,7 +61,11 @@ pub(super) fn running_us(ctx: &StatementContext<'_>, process: &ProcessSnapshot) 
 pub(super) fn processlist(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let row = |p: ProcessSnapshot| {
         let us = running_us(ctx, &p);
-        let is_idle = p.command == Command::Sleep;
+        let state = match p.command {
+            Command::Sleep => "",
+            _ if p.id == ctx.process.id() => "Filling schema table",
+            _ => p.state,
+        };
         out.row([
             ("ID", integer(p.id.0)),
             ("USER", text(&p.identity.user)),
@@ -69,7 +73,7 @@ pub(super) fn processlist(out: &SchemaTable, _: &WantedNames, ctx: &mut Statemen
             ("DB", p.identity.schema.clone().map_or(Value::Null, text)),
             ("COMMAND", text(p.command.name())),
             ("TIME", integer(us / 1_000_000)),
-            ("STATE", if is_idle { text("") } else { text(p.state) }),
+            ("STATE", text(state)),
             ("INFO", p.info.clone().map_or(Value::Null, text)),
             ("TIME_MS", thousandths(us)),
             ("STAGE", integer(0)),

@@ -100,7 +100,11 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         (locks.row_wait_us_total / 1000).checked_div(locks.row_waits).unwrap_or(0),
     );
     put("Innodb_deadlocks", locks.deadlocks);
-    put("Memory_used", if of == Of::Session { ctx.process.memory() } else { db.processes.memory() }.used());
+    let memory = match of {
+        Of::Session => size_of_val(ctx.session) as u64 + ctx.process.memory().used(),
+        Of::Server => db.processes.memory().used(),
+    };
+    put("Memory_used", memory);
     put("Threads_connected", db.processes.len() as u64);
     // In a transaction with a snapshot: the position from which a replica seeded with the snapshot must
     // start.

@@ -68,7 +68,6 @@ pub fn compile(
     };
     for (n, parameter) in parameters.iter().enumerate() {
         if kind.runs_inside() && parameter.mode != ParameterMode::In {
-            // Only the grammar of sql_mode=ORACLE has functions with OUT parameters.
             return Err(SqlError::not_supported("OUT and INOUT parameters of a function"));
         }
         compiler.declare(n as u32, &parameter.name, SlotType::Declared(parameter.of.clone()), None);
@@ -720,7 +719,10 @@ impl Compiler {
 impl Program {
     /// Checks that a function or a trigger may call this procedure: errors 1415, 1422, 1336.
     pub fn check_called_by(&self, caller: ProgramKind) -> SqlResult<()> {
-        self.statements.iter().try_for_each(|code| check_allowed(caller, code, &self.body))
+        // The program reads the rows of its cursors by itself.
+        let is_cursor = |id: usize| self.cursors.iter().any(|cursor| cursor.query as usize == id);
+        let run = self.statements.iter().enumerate().filter(|(id, _)| !is_cursor(*id));
+        run.map(|(_, code)| code).try_for_each(|code| check_allowed(caller, code, &self.body))
     }
 }
 

@@ -24,7 +24,7 @@ use crate::bind::{Bound, PlaceType, Scalar, Slot};
 use crate::frame::Frame;
 use crate::host::{Host, RowsFor};
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
-use crate::signal::{self, Shortened};
+use crate::signal;
 
 /// Jumps between two checks for KILL and the time limit.
 const JUMPS_UNCHECKED: u32 = 1000;
@@ -294,7 +294,9 @@ impl<'b, 'h> Machine<'b, 'h> {
             Instruction::FetchGroup => Err(SqlError::not_supported("FETCH GROUP NEXT ROW")),
             Instruction::Return(value) => {
                 // The conditions of the function end here.
-                if !self.host.diagnostics().raised().is_empty() || !self.frame.running.is_empty() {
+                let diagnostics = self.host.diagnostics();
+                let has_own = diagnostics.has_cleared() || !diagnostics.raised().is_empty();
+                if has_own || !self.frame.running.is_empty() {
                     self.host.diagnostics().clear();
                 }
                 let value = self.evaluate(*value, true)?;
@@ -310,10 +312,8 @@ impl<'b, 'h> Machine<'b, 'h> {
                     return Err(SqlError::resignal_without_handler());
                 };
                 let active = running.condition.clone();
-                let values = self.items(items)?;
-                let mut shortened = self.shortened();
-                let condition = signal::resignalled(active, sqlstate.as_deref(), values, &mut shortened)?;
-                self.note_shortened(shortened);
+                let items = self.items(items)?;
+                let condition = signal::resignalled(active, sqlstate.as_deref(), items);
                 if sqlstate.is_some() {
                     // The handled condition stays.
                     self.host.diagnostics().unmark();
@@ -391,26 +391,10 @@ impl<'b, 'h> Machine<'b, 'h> {
     }
 
     fn signal(&mut self, pc: Pc, raised: &Raised) -> SqlResult<Flow> {
-        let values = self.items(&raised.items)?;
-        let mut shortened = self.shortened();
-        let condition = signal::signalled(&raised.sqlstate, values, &mut shortened)?;
         self.host.diagnostics().clear();
-        self.note_shortened(shortened);
+        let items = self.items(&raised.items)?;
+        let condition = signal::signalled(&raised.sqlstate, items);
         self.raise(pc, condition)
-    }
-
-    fn shortened(&self) -> Shortened {
-        match self.host.session().settings.env.sql_mode.is_strict() {
-            true => Shortened::Fails,
-            false => Shortened::Warns(Vec::new()),
-        }
-    }
-
-    fn note_shortened(&mut self, shortened: Shortened) {
-        if let Shortened::Warns(warnings) = shortened {
-            let diagnostics = self.host.diagnostics();
-            warnings.into_iter().for_each(|error| diagnostics.push(Warning { level: Level::Warning, error }));
-        }
     }
 
     /// Raises a condition: an error, or a warning that is added to the conditions.
@@ -422,8 +406,15 @@ impl<'b, 'h> Machine<'b, 'h> {
         self.handled_conditions(pc)
     }
 
-    fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<Vec<(SignalItem, Value)>> {
-        items.iter().map(|(item, value)| Ok((*item, self.evaluate(*value, false)?))).collect()
+    /// Evaluates the items of a SIGNAL or RESIGNAL.
+    fn items(&mut self, items: &[(SignalItem, ScalarId)]) -> SqlResult<signal::Items> {
+        let values: SqlResult<Vec<(SignalItem, Value)>> =
+            items.iter().map(|(item, value)| Ok((*item, self.evaluate(*value, false)?))).collect();
+        let is_strict = self.host.session().settings.env.sql_mode.is_strict();
+        let mut warnings = Vec::new();
+        let items = signal::Items::new(values?, is_strict, &mut warnings);
+        warnings.into_iter().for_each(|warning| self.host.diagnostics().push(warning));
+        items
     }
 
     // ---- values

@@ -233,13 +233,19 @@ fn stranger(path: &Path, file: String) -> DatadirError {
 }
 
 impl Inspected {
-    /// Locks the directory for this process.
+    /// Locks the directory for this process, and turns a backup into a data directory.
     pub fn take(self) -> Result<Datadir, DatadirError> {
+        let datadir = self.take_as_it_is()?;
+        adopt_backup(&datadir.path)?;
+        Ok(datadir)
+    }
+
+    /// Locks the directory for this process. A backup stays one.
+    pub fn take_as_it_is(self) -> Result<Datadir, DatadirError> {
         // From here on, the path must not depend on the current directory.
         let path =
             fs::canonicalize(&self.path).map_err(|error| DatadirError::Io(self.path.clone(), error))?;
         let _lock = lock(&path)?;
-        adopt_backup(&path)?;
         let identity = identity(&path).unwrap_or_default();
         Ok(Datadir { path, identity, _lock })
     }
@@ -285,6 +291,11 @@ fn adopt_backup(path: &Path) -> Result<(), DatadirError> {
         let what = format!("{} {found}; copy the backup again, or use another one", file.display());
         return Err(DatadirError::Backup(what));
     }
+    end_backup(path)
+}
+
+/// Gives the manifest another name: from now on the files may differ from it.
+fn end_backup(path: &Path) -> Result<(), DatadirError> {
     let failed = |error| DatadirError::Io(path.to_owned(), error);
     fs::rename(path.join(MANIFEST), path.join(RESTORED)).map_err(failed)?;
     File::open(path).and_then(|dir| dir.sync_all()).map_err(failed)
@@ -338,6 +349,11 @@ impl Datadir {
     /// Returns the absolute path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Turns a backup to which the archive was applied into a data directory.
+    pub fn end_backup(&self) -> Result<(), DatadirError> {
+        end_backup(&self.path)
     }
 
     /// Returns the identity, `@@server_uid`; empty if it could not be stored.

@@ -150,9 +150,11 @@ fn run(options: &Options) -> Result<(), Failed> {
         let stop = archive_stop(options).map_err(|e| refuse(&e))?;
         // The restored server archives when it serves.
         globals.put(VarId::ArchiveTo, &VarValue::text(""));
-        let datadir = inspected.take().map_err(|e| refuse(&e))?;
+        let datadir = inspected.take_as_it_is().map_err(|e| refuse(&e))?;
         let done = storage::apply_archive(datadir.path(), dir, &world, &globals, stop, &stderr);
-        print(&done.map_err(|e| refuse(&e))?);
+        let report = done.map_err(|e| refuse(&e))?;
+        datadir.end_backup().map_err(|e| refuse(&e))?;
+        print(&report);
         return Ok(());
     }
     let sockets = Sockets {

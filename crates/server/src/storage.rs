@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cohort_backup_format::{Manifest, RESTORED};
+use cohort_backup_format::{MANIFEST, Manifest};
 use cohort_base::{ParticipantId, ServerId};
 use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
@@ -338,9 +338,10 @@ pub fn apply_archive(
     (timeline, stop): (Option<u32>, ApplyStop),
     log: &ErrorLog,
 ) -> Result<String, String> {
-    let path = datadir.join(RESTORED);
-    let manifest = std::fs::read(&path)
-        .map_err(|_| format!("'{}' is not a restored backup: it has no manifest", datadir.display()))?;
+    let path = datadir.join(MANIFEST);
+    let manifest = std::fs::read(&path).map_err(|_| {
+        format!("'{}' is not a restored backup: it has no file {MANIFEST}", datadir.display())
+    })?;
     let manifest = Manifest::decode(&manifest, &path).map_err(|error| error.to_string())?;
     let applied = cohort_commit::apply_archive(world, datadir, dir, timeline, stop);
     let applied = applied.map_err(|error| error.to_string())?;

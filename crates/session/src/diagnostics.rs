@@ -124,6 +124,7 @@ impl Diagnostics {
     /// Keeps the marked conditions: RESIGNAL adds another one to them.
     pub fn unmark(&mut self) {
         self.marked = 0;
+        self.keep();
     }
 
     /// Removes the marked conditions when a handler ends. A statement of the handler may have cleared them.
@@ -237,12 +238,23 @@ impl Diagnostics {
         };
         let before = self.list.iter().rposition(|said| !is_after(said)).map_or(0, |last| last + 1);
         let after = self.list.split_off(before);
+        // An error that leaves programs replaces the oldest conditions if there are too many.
+        if !places.is_empty() {
+            self.make_room(1 + places.len());
+        }
         self.push(Warning { level: Level::Error, error: error.clone() });
         self.list.extend(after);
         self.list.truncate(self.limit);
         for note in places {
             self.push(note);
         }
+    }
+
+    /// Removes the oldest conditions if there is no room for `wanted` more. They stay counted.
+    fn make_room(&mut self, wanted: usize) {
+        let gone = (self.list.len() + wanted).saturating_sub(self.limit).min(self.list.len());
+        self.list.drain(..gone);
+        self.marked = self.marked.saturating_sub(gone);
     }
 
     /// Returns the conditions for SHOW WARNINGS.

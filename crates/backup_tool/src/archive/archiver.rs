@@ -22,10 +22,13 @@ use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::frame::{self, Answer, FilePiece, Frame, Hello, Message, Range};
+use cohort_backup_format::{
+    ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart, is_archive_file_name,
+};
+
 use super::{
-    FOLDER, Segment, Timeline, has_file, is_file_name, log_name, part_name, stored, stored_timeline,
-    timeline, timeline_name, use_name,
+    FOLDER, Segment, Timeline, has_file, log_name, part_name, stored, stored_timeline, timeline,
+    timeline_name, use_name,
 };
 use crate::failure::{Failure, Result};
 use crate::object::{CHUNK_BYTES, Kind};
@@ -51,7 +54,7 @@ pub fn run(
     let outcome = open().and_then(|repository| Archiver::serve(&repository, input, &mut output));
     if let Err(failure) = &outcome {
         // The server may be gone.
-        let _ = Answer::Error(failure.to_string()).write(&mut output);
+        let _ = write(&mut output, &Frame::Error(failure.to_string()));
     }
     outcome
 }
@@ -93,6 +96,13 @@ struct Archiver<'a> {
     looked: Instant,
 }
 
+fn write(output: &mut impl Write, frame: &Frame) -> std::io::Result<()> {
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    output.write_all(&bytes)?;
+    output.flush()
+}
+
 fn protocol(what: impl std::fmt::Display) -> Failure {
     Failure::Failed(format!("archive: the server sent what it must not: {what}"))
 }
@@ -103,9 +113,9 @@ impl<'a> Archiver<'a> {
         mut input: impl Read + Send + 'static,
         output: &'a mut dyn Write,
     ) -> Result<()> {
-        let first = frame::read(&mut input).map_err(protocol)?;
+        let first = Frame::read(&mut input).map_err(protocol)?;
         let Some(first) = first else { return Ok(()) };
-        let Message::Hello(hello) = first.message().map_err(protocol)? else {
+        let Frame::Hello(hello) = first else {
             return Err(protocol("the first message is no HELLO"));
         };
         let own = claim(repository, &hello)?;
@@ -124,12 +134,12 @@ impl<'a> Archiver<'a> {
             written: BTreeSet::new(),
             looked: Instant::now(),
         };
-        archiver.answer(&Answer::Start { timeline: own, lsn })?;
+        archiver.answer(&Frame::Start(TimelineStart { timeline: own, lsn }))?;
         let (frames, queue) = sync_channel(QUEUE_FRAMES);
         // Not joined: after a failure it may wait for a server that sends nothing.
         std::thread::spawn(move || {
             loop {
-                let read = frame::read(&mut input).transpose();
+                let read = Frame::read(&mut input).transpose();
                 let is_end = !matches!(read, Some(Ok(_)));
                 if read.is_none_or(|read| frames.send(read).is_err()) || is_end {
                     return;
@@ -139,8 +149,8 @@ impl<'a> Archiver<'a> {
         archiver.receive(&queue)
     }
 
-    fn answer(&mut self, answer: &Answer) -> Result<()> {
-        let written = answer.write(&mut self.output);
+    fn answer(&mut self, answer: &Frame) -> Result<()> {
+        let written = write(&mut self.output, answer);
         written.map_err(|error| Failure::Failed(format!("archive: the server is gone: {error}")))
     }
 
@@ -152,10 +162,11 @@ impl<'a> Archiver<'a> {
                 None => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match received {
-                Ok(Ok(frame)) => match frame.message().map_err(protocol)? {
-                    Message::Hello(_) => return Err(protocol("a second HELLO")),
-                    Message::File(piece) => self.add_piece(piece)?,
-                    Message::Range(range) => self.add_range(range, frame)?,
+                Ok(Ok(frame)) => match frame {
+                    Frame::File(piece) => self.add_piece(piece)?,
+                    Frame::Range(range) => self.add_range(range)?,
+                    Frame::Hello(_) => return Err(protocol("a second HELLO")),
+                    _ => return Err(protocol("a frame of the program")),
                 },
                 // The rest of a frame was lost: what came before it is whole.
                 Ok(Err(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => return self.flush(),
@@ -166,14 +177,16 @@ impl<'a> Archiver<'a> {
         }
     }
 
-    fn add_range(&mut self, range: Range, frame: Frame) -> Result<()> {
-        if range.timeline != self.timeline || self.next.is_some_and(|next| next != range.from) {
+    fn add_range(&mut self, range: LogRange) -> Result<()> {
+        let is_next = self.next.is_none_or(|next| next == range.from) && range.from < range.to;
+        if range.timeline != self.timeline || !is_next {
             return Err(protocol(format!("a range from LSN {} of timeline {}", range.from, range.timeline)));
         }
         if self.file.is_some() {
             return Err(protocol("a range before the end of a file"));
         }
-        if !self.pending.contents.is_empty() && self.pending.contents.len() + frame.raw.len() > SEGMENT_BYTES
+        if !self.pending.contents.is_empty()
+            && self.pending.contents.len() + range.bytes.len() > SEGMENT_BYTES
         {
             self.flush()?;
         }
@@ -182,12 +195,9 @@ impl<'a> Archiver<'a> {
             (pending.from, pending.begun) = (range.from, Some(Instant::now()));
         }
         pending.to = range.to;
-        pending.files.extend(range.files);
-        match pending.contents.is_empty() {
-            true => pending.contents = frame.raw,
-            false => pending.contents.extend_from_slice(&frame.raw),
-        }
+        pending.files.extend(range.files.iter().cloned());
         self.next = Some(range.to);
+        Frame::Range(range).encode(&mut pending.contents);
         match self.pending.contents.len() >= SEGMENT_BYTES {
             true => self.flush(),
             false => Ok(()),
@@ -212,7 +222,7 @@ impl<'a> Archiver<'a> {
         self.written.insert((pending.from, pending.to));
         let segment = Segment { timeline: self.timeline, from: pending.from, to: pending.to, stored };
         self.last = Some(segment);
-        self.answer(&Answer::Ack { timeline: self.timeline, lsn: pending.to })
+        self.answer(&Frame::Ack(TimelineStart { timeline: self.timeline, lsn: pending.to }))
     }
 
     fn write(&self, kind: Kind, name: &str, contents: &[u8]) -> Result<u64> {
@@ -245,14 +255,14 @@ impl<'a> Archiver<'a> {
     }
 
     fn add_piece(&mut self, piece: FilePiece) -> Result<()> {
-        if piece.timeline != self.timeline || !is_file_name(&piece.name) {
+        if piece.timeline != self.timeline || !is_archive_file_name(&piece.name) {
             return Err(protocol(format!("the file '{}' of timeline {}", piece.name, piece.timeline)));
         }
         let mut file = match self.file.take() {
             None if piece.offset == 0 => OpenFile {
                 name: piece.name.clone(),
-                length: piece.length,
-                crc: piece.crc,
+                length: piece.file_bytes,
+                crc: piece.file_crc,
                 offset: 0,
                 part: Vec::new(),
                 sum: 0,
@@ -261,7 +271,7 @@ impl<'a> Archiver<'a> {
             None => return Err(protocol(format!("'{}' does not begin at 0", piece.name))),
         };
         let end = file.offset + file.part.len() as u64;
-        let is_next = (&file.name, file.length, file.crc) == (&piece.name, piece.length, piece.crc);
+        let is_next = (&file.name, file.length, file.crc) == (&piece.name, piece.file_bytes, piece.file_crc);
         if !is_next || piece.offset != end || piece.bytes.len() as u64 > file.length - end {
             return Err(protocol(format!("a piece of '{}' at {}", piece.name, piece.offset)));
         }
@@ -305,14 +315,14 @@ impl<'a> Archiver<'a> {
 /// the timelines that are there.
 fn claim(repository: &Repository, hello: &Hello) -> Result<u32> {
     let place = repository.store().place();
-    if hello.version != frame::VERSION {
+    if hello.format != ARCHIVE_FORMAT {
         return Err(Failure::Newer(format!(
             "the server's archive has format {}, this cohort-backup has {}; install the same version of both",
-            hello.version,
-            frame::VERSION
+            hello.format, ARCHIVE_FORMAT
         )));
     }
-    let (number, _) = *hello.history.last().ok_or_else(|| protocol("a HELLO without timelines"))?;
+    let own = hello.timelines.last().ok_or_else(|| protocol("a HELLO without timelines"))?;
+    let number = own.timeline;
     let own = Timeline::of(hello);
     let refused = |found: &Timeline, number: u32| {
         Failure::Refused(format!(

@@ -10,7 +10,6 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | `frame` | frames between server and archiver |
 //! | `archiver` | the process that the server starts |
 //! | `recovery` | restore to a point in time: which objects, and the server that applies them |
 //!
@@ -21,18 +20,20 @@
 //!   object that `prune` deletes.
 
 pub mod archiver;
-pub mod frame;
 pub mod recovery;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cohort_backup_format::{Frame, Hello, LogRange, is_archive_file_name};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Result};
 use crate::object::{CHUNK_BYTES, Kind, PART_HEADER_BYTES};
 use crate::repository::Repository;
-use frame::{Branch, Frame, Hello, Message, Range};
+
+/// A timeline with the LSN where it begins.
+pub type Branch = (u32, u64);
 
 const FOLDER: &str = "archive";
 
@@ -48,7 +49,8 @@ pub struct Timeline {
 impl Timeline {
     fn of(hello: &Hello) -> Timeline {
         let (server_uuid, log_identity) = (hello.server_uuid.clone(), hello.log_identity);
-        Timeline { server_uuid, log_identity, history: hello.history.clone() }
+        let history = hello.timelines.iter().map(|start| (start.timeline, start.lsn)).collect();
+        Timeline { server_uuid, log_identity, history }
     }
 }
 
@@ -87,12 +89,6 @@ fn part_name(timeline: u32, file: &str, offset: u64) -> String {
 
 fn use_name(timeline: u32, file: &str, from: u64, to: u64) -> String {
     format!("{}/{from:016x}-{to:016x}", file_folder(timeline, file))
-}
-
-/// Returns whether a name can be that of a file in the archive.
-fn is_file_name(name: &str) -> bool {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    !name.is_empty() && name.len() <= 200 && !name.starts_with('.') && name.bytes().all(is_allowed)
 }
 
 fn digits<const N: usize>(text: &str) -> Option<u64> {
@@ -225,7 +221,8 @@ pub fn timeline(repository: &Repository, number: u32) -> Result<Option<Timeline>
 
 /// A segment's contents: its frames, checked.
 pub struct Ranges {
-    pub frames: Vec<Range>,
+    /// Without their bytes.
+    pub frames: Vec<LogRange>,
     /// The bytes of the object, as the server sent them.
     pub contents: Vec<u8>,
 }
@@ -237,10 +234,14 @@ pub fn read_segment(repository: &Repository, segment: &Segment) -> Result<Ranges
     let contents = repository.read(Kind::Log, &name)?;
     let contents = contents.ok_or_else(|| Failure::Damaged(format!("the object '{name}' is missing")))?;
     let mut frames = Vec::new();
-    let (mut input, mut end) = (&contents[..], segment.from);
-    while let Some(Frame { raw }) = frame::read(&mut input).map_err(|error| damaged(&error.to_string()))? {
-        let message = Frame { raw }.message().map_err(|error| damaged(&error.to_string()))?;
-        let Message::Range(range) = message else { return Err(damaged("it has a frame that is no range")) };
+    let (mut rest, mut end) = (&contents[..], segment.from);
+    while !rest.is_empty() {
+        let decoded = Frame::decode(rest).map_err(|error| damaged(&error.to_string()))?;
+        let Some((Frame::Range(mut range), length)) = decoded else {
+            return Err(damaged("it has a frame that is no range"));
+        };
+        rest = &rest[length..];
+        range.bytes = Vec::new();
         if range.timeline != segment.timeline || range.from != end {
             return Err(damaged("its ranges do not follow each other"));
         }
@@ -254,7 +255,7 @@ pub fn read_segment(repository: &Repository, segment: &Segment) -> Result<Ranges
 }
 
 /// Reads the first and the last range of a run.
-pub fn ends_of(repository: &Repository, run: &Run) -> Result<(Range, Range)> {
+pub fn ends_of(repository: &Repository, run: &Run) -> Result<(LogRange, LogRange)> {
     let end = |segment: Option<&Segment>| {
         read_segment(repository, segment.expect("a run has a segment")).map(|read| read.frames)
     };
@@ -274,7 +275,7 @@ pub fn read_file(
         let folder = file_folder(timeline, file);
         Failure::Damaged(format!("the file '{folder}' of the archive is unusable: {why}"))
     };
-    if !is_file_name(file) {
+    if !is_archive_file_name(file) {
         return Err(damaged("its name is not allowed"));
     }
     let (mut offset, mut crc, mut stated) = (0, 0, None);
@@ -307,7 +308,7 @@ fn split_part(part: &[u8]) -> Option<(u64, u32, &[u8])> {
 
 /// Returns whether the repository has every part of a file.
 fn has_file(repository: &Repository, timeline: u32, file: &str) -> Result<bool> {
-    if !is_file_name(file) {
+    if !is_archive_file_name(file) {
         return Ok(false);
     }
     let name = part_name(timeline, file, 0);

@@ -4,7 +4,7 @@
 //! # Steps
 //! 1. The timeline, the newest by default, and the newest backup in its history that is not after the target.
 //! 2. The backup is restored as module `target` describes, up to the state in which no server starts.
-//! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one begins after
+//! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one ends after
 //!    the target. A gap before the target is a failure.
 //! 4. The manifest gets its name, and `cohortd --apply-archive` applies the folder, which is removed.
 //!
@@ -279,10 +279,7 @@ fn fetch(
     for segment in &way.segments {
         let read = read_segment(repository, segment)?;
         let is_later = |time: u64| time > target;
-        if read.frames.first().is_some_and(|range| is_later(range.first_time)) {
-            return Ok(newest);
-        }
-        let last = read.frames.iter().map(|range| range.last_time).max().unwrap_or(0);
+        let last = read.frames.iter().map(|range| range.last_us).max().unwrap_or(0);
         let log = folder.join(segment.name().split_once('/').expect("it has folders").1);
         create(&log, |file| file.write_all(&read.contents).map_err(|error| Failure::of_file(&log, error)))?;
         progress.add(segment.stored);

@@ -51,7 +51,11 @@ fn check_program(session: &SessionState, program: &Program, text: &[u8]) -> SqlR
         let is_column = |name: &str| table.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
         compiled.check_columns(is_column)?;
     }
-    let is_late = |code: &&Code<Statement>| matches!(&code.of, Statement::Query(query) if query.into_is_late);
+    let is_late = |code: &&Code<Statement>| match &code.of {
+        Statement::Query(query) => query.into_is_late,
+        Statement::QueryIntoFile(query) => query.is_late,
+        _ => false,
+    };
     Ok(compiled.statements.iter().filter(is_late).count())
 }
 

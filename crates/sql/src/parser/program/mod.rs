@@ -452,11 +452,14 @@ impl Parser<'_> {
         let (from, is_name) = (self.at, self.is_name_at(0));
         let value = self.primary_expr()?;
         match value {
-            Expr::Literal(_)
-            | Expr::Param(_)
-            | Expr::UserVariable(_)
-            | Expr::SystemVariable { .. }
-            | Expr::Column(_) => Ok(value),
+            Expr::Literal(_) | Expr::Param(_) | Expr::UserVariable(_) | Expr::SystemVariable { .. } => {
+                Ok(value)
+            }
+            Expr::Column(_) if self.locals.is_some() => {
+                Err(SqlError::undeclared_variable(&self.name_of(self.token_at(from))))
+            }
+            Expr::Column(_) => Ok(value),
+            Expr::Assign { .. } => Err(self.error()),
             // MariaDB takes a function's name for a column.
             _ if is_name => Err(SqlError::unknown_column(&self.name_of(self.token_at(from)), "SELECT")),
             _ => Err(self.error_at(from)),
