@@ -316,7 +316,6 @@ macro_rules! with_inert_settings {
             ThreadPoolPriority = Setting::both("thread_pool_priority", word(2, &["high", "low", "auto"])).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
             ThreadPoolPrioKickupTimer = Setting::global("thread_pool_prio_kickup_timer", num(1000, 0, 4294967295)).admin(Privilege::ConnectionAdmin).no_effect(POOL).doc("Of the pool of threads.");
             UpdatableViewsWithLimit = Setting::both("updatable_views_with_limit", word(1, &["NO", "YES"])).no_effect("rows are found by the key of the table below, which the view need not show").doc("Whether UPDATE of a view with LIMIT is allowed.");
-            Userstat = Setting::global("userstat", flag(false)).no_effect("they are not collected yet").doc("Whether statistics of users are collected.");
             WsrepAllowlist = Setting::global("wsrep_allowlist", text("")).read_only().no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepAutoIncrementControl = Setting::global("wsrep_auto_increment_control", flag(true)).no_effect(NO_GALERA).doc("Of Galera clusters.");
             WsrepCausalReads = Setting::both("wsrep_causal_reads", flag(false)).no_effect(NO_GALERA).doc("Of Galera clusters.");

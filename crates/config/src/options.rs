@@ -127,7 +127,6 @@ const IGNORED: &[&str] = &[
     "max_tmp_tables",
     "max_write_lock_count",
     "mrr_buffer_size",
-    "userstat",
     "sync_frm",
     "sync_relay_log_info",
     "relay_log_index",

@@ -186,6 +186,10 @@ with_inert_settings! { settings! {
         .doc("Memory for the statistics of statements by digest (information_schema.COHORT_STATEMENTS). When it is full, the least used statements are merged into one row. 0: count statements by kind only.").unit("bytes");
     StatementSamples = Setting::global("statement_samples", flag(true)).acts(Statement)
         .doc("Keep an example of each statement for information_schema.COHORT_STATEMENTS, with secrets masked.");
+    SysSchema = Setting::global("sys_schema", flag(true)).read_only()
+        .doc("Create the schema sys in a data directory that has never had one. A schema of this name that exists is never changed, and one that was dropped is not created again.");
+    Userstat = Setting::global("userstat", flag(false)).acts(Statement)
+        .doc("Count statements by account and connection, and the rows that they read and change by table and index: USER_STATISTICS, CLIENT_STATISTICS, TABLE_STATISTICS, INDEX_STATISTICS in information_schema, table_io_waits_summary_by_table and the sums of statements by account in performance_schema.");
     LogLayout = Setting::global("log_layout", word(0, &["shared", "separate"])).read_only()
         .doc("shared: one log for the binary log and all engines; a group of commits needs one flush. separate: one log for each engine in addition to the binary log, which decides; a group needs two flushes. Fixed when the data directory is created; cohortd --convert-log-layout changes it.");
     BinlogGroupCommitSyncEngine = Setting::global("binlog_group_commit_sync_engine", flag(true)).acts(Global).admin(Privilege::BinlogAdmin)

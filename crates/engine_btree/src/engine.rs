@@ -338,7 +338,7 @@ impl Engine for BtreeEngine {
     fn status(&self) -> Vec<(String, u64)> {
         let pool = &self.inner.context.pool;
         let (blocks, free) = self.inner.store.blocks();
-        let compression = &self.inner.store.compression;
+        let (compression, transfers) = (&self.inner.store.compression, &self.inner.store.transfers);
         [
             ("Innodb_buffer_pool_pages_data", pool.pages() as u64),
             ("Innodb_buffer_pool_pages_dirty", self.inner.context.changes.listed_len() as u64),
@@ -348,6 +348,15 @@ impl Engine for BtreeEngine {
             ("Innodb_buffer_pool_read_ahead", pool.ahead.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted", pool.evictions.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_evicted_dirty", pool.evictions_dirty.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_pages_lru_flushed", pool.evictions_dirty.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_pages_lru_freed", pool.evictions.load(Ordering::Relaxed)),
+            ("Innodb_data_reads", transfers.reads.load(Ordering::Relaxed)),
+            ("Innodb_data_read", transfers.read_bytes.load(Ordering::Relaxed)),
+            ("Innodb_data_writes", transfers.writes.load(Ordering::Relaxed)),
+            ("Innodb_data_written", transfers.written_bytes.load(Ordering::Relaxed)),
+            ("Innodb_pages_read", transfers.reads.load(Ordering::Relaxed)),
+            ("Innodb_pages_written", transfers.writes.load(Ordering::Relaxed)),
+            ("Innodb_buffer_pool_pages_flushed", transfers.writes.load(Ordering::Relaxed)),
             ("Innodb_history_list_length", self.inner.versions.history_len() as u64),
             ("Innodb_rollback_segment_waits", self.inner.versions.segment_waits()),
             ("Innodb_data_file_blocks", blocks),

@@ -110,6 +110,29 @@ pub struct Store {
     pub compression: Compression,
     /// Bytes of the page map written so far.
     pub map_bytes: AtomicU64,
+    /// Extents read and written so far (pages and overflow values), and their bytes.
+    pub transfers: Transfers,
+}
+
+/// Numbers of reads and writes of a file, and their bytes.
+#[derive(Default)]
+pub struct Transfers {
+    pub reads: AtomicU64,
+    pub read_bytes: AtomicU64,
+    pub writes: AtomicU64,
+    pub written_bytes: AtomicU64,
+}
+
+impl Transfers {
+    fn read(&self, bytes: usize) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn written(&self, bytes: usize) {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
 }
 
 /// Location of the newest image of a page.
@@ -230,6 +253,7 @@ impl Store {
             state: Mutex::new(state),
             compression: Compression::default(),
             map_bytes: AtomicU64::new(0),
+            transfers: Transfers::default(),
         }
     }
 
@@ -258,7 +282,10 @@ impl Store {
         debug_assert!(u32::try_from(bytes.len()).is_ok(), "the length of an extent does not fit");
         let extent = self.state.lock().space.allot(bytes.len() as u32);
         match write(extent.offset()) {
-            Ok(()) => Ok(extent),
+            Ok(()) => {
+                self.transfers.written(bytes.len());
+                Ok(extent)
+            }
             Err(e) => {
                 self.free(extent);
                 Err(e)
@@ -309,6 +336,7 @@ impl Store {
         }
         let mut bytes = vec![0; extent.bytes as usize];
         let read = self.file.read_at(&mut bytes, extent.offset()).map_err(EngineError::Io)?;
+        self.transfers.read(read);
         if read < bytes.len() {
             return Err(self.corrupt(extent, "the file ends inside it"));
         }

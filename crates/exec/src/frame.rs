@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use cohort_base::CommitSeq;
-use cohort_config::Counter;
+use cohort_config::{Counter, VarId};
 use cohort_observe::{Measure, Measured, StatementKey, StatementRef};
 use cohort_session::{Database, EventKind, Process};
 use cohort_sql::{ParseMode, StatementDigest};
@@ -191,6 +191,13 @@ impl Frame {
         if let Some(statement) = &self.statement {
             statement.slowest_ns.store(latency_ns, Ordering::Relaxed);
             statement.sampled_us.store(now_us, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts the statement for its connection and account, if that is on.
+    pub fn count_for(&self, db: &Database, process: &Process, measured: &Measured, now_us: u64) {
+        if db.globals.flag(VarId::Userstat) {
+            process.count_statement(self.kind().index(), measured, now_us);
         }
     }
 }

@@ -94,6 +94,7 @@ impl Session {
         let kill = process.kill_flag().clone();
         let mut trx = SessionTrx::new(Arc::clone(&db.env), kill.clone(), process.counts().clone());
         trx.show_at(Arc::clone(process.trx_stats()));
+        process.set_party(Arc::clone(trx.party()));
         trx.look_for_kills_at(Arc::clone(process.hold()));
         trx.charge_to(Arc::clone(process.memory()));
         let (group_commit, memory) = (Arc::clone(trx.client()), Arc::clone(process.memory()));

@@ -110,6 +110,7 @@ impl Session {
         } else {
             measured.add(Measure::Latency, took_ns);
             self.frame.count(db, &measured, self.clock_us, sample.as_deref());
+            self.frame.count_for(db, &self.process, &measured, self.clock_us);
         }
         ended
     }
@@ -160,6 +161,7 @@ impl Session {
             }
             let now_us = pending.frame.began_us + latency_ns / 1000;
             pending.frame.count(db, &pending.measured, now_us, pending.sample.as_deref());
+            pending.frame.count_for(db, &self.process, &pending.measured, now_us);
             if pending.is_slow || latency_ns as f64 > long_ns {
                 db.status.count(Counter::SlowQueries);
                 self.slow_entries.extend(pending.slow.map(|entry| (entry, latency_ns / 1000)));

@@ -250,6 +250,199 @@ fn threads_count_exactly() {
     );
 }
 
+/// Returns the rows of a query without the head.
+fn rows(client: &mut Client, query: &str) -> String {
+    let rows = client.run(query);
+    rows.split_once('\n').map_or(rows.clone(), |(_, rows)| rows.to_owned())
+}
+
+#[test]
+fn userstat_counts_by_account_table_and_index() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE TABLE t (pk INT PRIMARY KEY, a INT, KEY a (a))");
+    root.ok("CREATE TABLE heap (a INT)");
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT ALL ON test.* TO u@localhost");
+    root.ok("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)");
+    root.ok("SELECT * FROM t");
+    let of_tables = "SELECT TABLE_NAME, ROWS_READ, ROWS_CHANGED, ROWS_CHANGED_X_INDEXES \
+                     FROM information_schema.TABLE_STATISTICS WHERE TABLE_SCHEMA = 'test' ORDER BY 1";
+    let of_indexes =
+        "SELECT TABLE_NAME, INDEX_NAME, ROWS_READ FROM information_schema.INDEX_STATISTICS ORDER BY 1, 2";
+    assert_eq!(rows(&mut root, of_tables), "", "nothing is counted while userstat is off");
+    root.ok("SET GLOBAL userstat = ON");
+    let mut u = server.connect_as("u", "localhost");
+    u.ok("USE test");
+    // Statements, and the sums after them: of the table t, and of its indexes.
+    for (statement, table, indexes) in [
+        ("SELECT * FROM t WHERE pk = 1", "t | 1 | 0 | 0\n", "t | PRIMARY | 1\n"),
+        ("SELECT * FROM t WHERE pk = 9", "t | 1 | 0 | 0\n", "t | PRIMARY | 1\n"),
+        ("SELECT pk FROM t FORCE INDEX (a) WHERE a >= 20", "t | 3 | 0 | 0\n", "t | a | 2\nt | PRIMARY | 1\n"),
+        ("SELECT * FROM t IGNORE INDEX (a)", "t | 6 | 0 | 0\n", "t | a | 2\nt | PRIMARY | 1\n"),
+        ("INSERT INTO t VALUES (4, 40), (5, 50)", "t | 6 | 2 | 4\n", "t | a | 2\nt | PRIMARY | 1\n"),
+        ("UPDATE t SET a = 41 WHERE pk = 4", "t | 7 | 3 | 6\n", "t | a | 2\nt | PRIMARY | 2\n"),
+        ("DELETE FROM t WHERE pk = 5", "t | 8 | 4 | 8\n", "t | a | 2\nt | PRIMARY | 3\n"),
+    ] {
+        u.ok(statement);
+        assert_eq!(rows(&mut root, of_tables), table, "{statement}");
+        assert_eq!(rows(&mut root, of_indexes), indexes, "{statement}");
+    }
+    u.ok("INSERT INTO heap VALUES (1)");
+    u.ok("SELECT * FROM heap");
+    assert_eq!(rows(&mut u, of_tables), "heap | 1 | 1 | 1\nt | 8 | 4 | 8\n");
+    assert_eq!(
+        rows(&mut root, "SHOW TABLE_STATISTICS WHERE Table_name = 'heap'"),
+        "test | heap | 1 | 1 | 1\n"
+    );
+    assert!(root.run("SHOW TABLE_STATISTICS LIKE 'heap'").contains("1064"));
+    let io = "SELECT OBJECT_NAME, INDEX_NAME, COUNT_STAR, COUNT_FETCH, COUNT_INSERT, COUNT_UPDATE, COUNT_DELETE \
+              FROM performance_schema.table_io_waits_summary_by_index_usage WHERE OBJECT_SCHEMA = 'test' ORDER BY 1, 2";
+    assert_eq!(
+        rows(&mut root, io),
+        "heap | NULL | 2 | 1 | 1 | 0 | 0\nt | NULL | 7 | 3 | 2 | 1 | 1\nt | a | 2 | 2 | 0 | 0 | 0\n\
+         t | PRIMARY | 3 | 3 | 0 | 0 | 0\n"
+    );
+    // The statements above, and of the account u also SET, USE and the SELECT from TABLE_STATISTICS.
+    let of_user = "SELECT SELECT_COMMANDS, UPDATE_COMMANDS, OTHER_COMMANDS, ROWS_READ > 8, ROWS_INSERTED, ROWS_UPDATED, \
+                   ROWS_DELETED, CONCURRENT_CONNECTIONS FROM information_schema.USER_STATISTICS WHERE USER = 'u'";
+    assert_eq!(rows(&mut root, of_user), "6 | 4 | 2 | 1 | 3 | 1 | 1 | 1\n");
+    let by_account = "SELECT EVENT_NAME, COUNT_STAR, SUM_ROWS_AFFECTED \
+                      FROM performance_schema.events_statements_summary_by_account_by_event_name \
+                      WHERE USER = 'u' AND HOST = 'localhost' AND EVENT_NAME IN ('statement/sql/delete', 'statement/sql/update') ORDER BY 1";
+    let expected = "statement/sql/delete | 1 | 1\nstatement/sql/update | 1 | 1\n";
+    assert_eq!(rows(&mut root, by_account), expected);
+    // An account without PROCESS sees no accounts, and only tables that it may use.
+    assert_eq!(rows(&mut u, "SELECT * FROM information_schema.USER_STATISTICS"), "");
+    root.ok("CREATE USER other@localhost");
+    let mut other = server.connect_as("other", "localhost");
+    assert_eq!(rows(&mut other, of_tables), "");
+    for (flush, query) in [
+        ("FLUSH TABLE_STATISTICS", of_tables),
+        ("FLUSH INDEX_STATISTICS", of_indexes),
+        ("FLUSH USER_STATISTICS", by_account),
+    ] {
+        assert_ne!(rows(&mut root, query), "");
+        root.ok(flush);
+        assert_eq!(rows(&mut root, query), "", "{flush}");
+    }
+}
+
+#[test]
+fn metadata_locks_name_holders_that_never_waited() {
+    let mut server = server();
+    let (mut a, mut b) = (server.connect(), server.connect());
+    a.ok("CREATE TABLE t (a INT)");
+    let held = "SELECT OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME, LOCK_TYPE, LOCK_DURATION, LOCK_STATUS, \
+                OWNER_THREAD_ID = CONNECTION_ID() FROM performance_schema.metadata_locks \
+                WHERE OBJECT_TYPE <> 'SCHEMA' ORDER BY 1, 3, 4";
+    // Statements of the first session, and the locks that the second one sees.
+    for (statements, expected) in [
+        (&["BEGIN", "SELECT * FROM t"][..], "TABLE | test | t | SHARED_READ | TRANSACTION | GRANTED | 0\n"),
+        (&["INSERT INTO t VALUES (1)"], "TABLE | test | t | SHARED_WRITE | TRANSACTION | GRANTED | 0\n"),
+        (&["COMMIT"], ""),
+        (&["LOCK TABLES t READ"], "TABLE | test | t | SHARED_NO_WRITE | EXPLICIT | GRANTED | 0\n"),
+        (
+            &["UNLOCK TABLES", "FLUSH TABLES WITH READ LOCK"],
+            "BACKUP | NULL | NULL | BACKUP_FTWRL2 | EXPLICIT | GRANTED | 0\n",
+        ),
+        (&["UNLOCK TABLES"], ""),
+        (&["SELECT GET_LOCK('k', 0)"], "USER LEVEL LOCK | NULL | k | EXCLUSIVE | EXPLICIT | GRANTED | 0\n"),
+        (&["SELECT RELEASE_LOCK('k')"], ""),
+    ] {
+        statements.iter().for_each(|statement| a.ok(statement));
+        assert_eq!(rows(&mut b, held), expected, "{statements:?}");
+    }
+}
+
+#[test]
+fn words_functions_and_user_variables_are_listed() {
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok("SET @Number = 5, @text = _utf8mb4'x', @part = 1.5, @none = NULL");
+    for (query, expected) in [
+        (
+            "SELECT GROUP_CONCAT(WORD ORDER BY WORD) FROM information_schema.KEYWORDS \
+             WHERE WORD IN ('select', 'zerofill', 'nosuch', '<=>')",
+            "<=>,SELECT,ZEROFILL\n",
+        ),
+        (
+            "SELECT GROUP_CONCAT(`FUNCTION`) FROM information_schema.SQL_FUNCTIONS \
+             WHERE `FUNCTION` IN ('sum', 'concat_ws', 'nosuch')",
+            "CONCAT_WS,SUM\n",
+        ),
+        (
+            "SELECT * FROM information_schema.USER_VARIABLES",
+            "none | NULL | VARCHAR | binary\nnumber | 5 | INT | latin1\npart | 1.5 | DECIMAL | latin1\n\
+             text | x | VARCHAR | utf8mb4\n",
+        ),
+        (
+            "SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.user_variables_by_thread \
+             WHERE THREAD_ID = CONNECTION_ID() AND VARIABLE_NAME LIKE 'n%'",
+            "none | NULL\nnumber | 5\n",
+        ),
+        (
+            "SELECT COUNT(*) FROM performance_schema.global_variables g JOIN performance_schema.session_variables s \
+             USING (VARIABLE_NAME) WHERE VARIABLE_NAME IN ('sql_mode', 'max_connections')",
+            "2\n",
+        ),
+        (
+            "SELECT VARIABLE_VALUE > 0 FROM performance_schema.status_by_thread \
+             WHERE THREAD_ID = CONNECTION_ID() AND VARIABLE_NAME = 'Select_scan'",
+            "1\n",
+        ),
+        (
+            "SELECT CURRENT_NUMBER_OF_BYTES_USED > 0 FROM performance_schema.memory_summary_by_thread_by_event_name \
+             WHERE THREAD_ID = CONNECTION_ID()",
+            "1\n",
+        ),
+    ] {
+        assert_eq!(rows(&mut a, query), expected, "{query}");
+    }
+    a.ok("FLUSH USER_VARIABLES");
+    assert_eq!(rows(&mut a, "SELECT * FROM information_schema.USER_VARIABLES"), "");
+}
+
+/// Monitoring tools compute with these.
+#[test]
+fn status_variables_of_tools_exist() {
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (a INT)");
+    a.ok("INSERT INTO t VALUES (1), (2)");
+    a.ok("SELECT * FROM t");
+    for (name, expected) in [
+        ("Key_read_requests", "0"),
+        ("Key_blocks_unused", "0"),
+        ("Qcache_lowmem_prunes", "0"),
+        ("Table_locks_immediate", "0"),
+        ("Table_open_cache_active_instances", "1"),
+        ("Threads_cached", "0"),
+        ("Handler_read_rnd", "0"),
+        ("Innodb_ibuf_merges", "0"),
+        ("Performance_schema_thread_instances_lost", "0"),
+        ("Rpl_status", "AUTH_MASTER"),
+        ("wsrep_ready", "OFF"),
+        ("wsrep_cluster_status", "Disconnected"),
+    ] {
+        for scope in ["GLOBAL", "SESSION"] {
+            let found = rows(&mut a, &format!("SHOW {scope} STATUS LIKE '{name}'"));
+            assert_eq!(found, format!("{name} | {expected}\n"));
+        }
+    }
+    let counted = |client: &mut Client, scope: &str, name: &str| -> u64 {
+        let shown = rows(client, &format!("SHOW {scope} STATUS LIKE '{name}'"));
+        shown.trim().rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
+    };
+    for name in ["Open_tables", "Opened_tables", "Rows_read", "Max_memory_used", "Binlog_cache_use"] {
+        assert!(counted(&mut a, "GLOBAL", name) > 0, "{name}");
+    }
+    let mut b = server.connect();
+    assert!(counted(&mut b, "SESSION", "Rows_read") < counted(&mut b, "GLOBAL", "Rows_read"));
+    let memory = rows(&mut a, "SHOW ENGINE PERFORMANCE_SCHEMA STATUS");
+    assert!(memory.contains("performance_schema | performance_schema.memory | "), "{memory}");
+}
+
 #[test]
 fn waits_for_row_and_metadata_locks_are_counted() {
     let mut server = server();

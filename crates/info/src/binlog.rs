@@ -198,6 +198,10 @@ pub fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
                     callbacks.reload_tls()?;
                 }
             }
+            FlushTarget::Other(what) if what == "USER_VARIABLES" => {
+                ctx.session.user_variables.borrow_mut().clear();
+            }
+            FlushTarget::Other(what) if what.ends_with("_STATISTICS") => super::usage::flush(ctx, what),
             // There is no cache that could become stale.
             _ => {}
         }

@@ -10,11 +10,13 @@
 //! | `innodb_tables` | the B+tree engine in information_schema, under InnoDB's names |
 //! | `listing`, `listing_filter` | [`Listing`]: a result with its columns; LIKE and WHERE |
 //! | `projection` | SHOW statements that return columns of information_schema under other names |
-//! | `status` | SHOW STATUS |
+//! | `status`, `status_absent` | SHOW STATUS |
 //! | `system_variables` | information_schema.SYSTEM_VARIABLES |
 //! | `engine_status` | SHOW ENGINE STATUS |
 //! | `transactions` | running transactions and lock waits |
 //! | `commit_stages`, `statements` | information_schema.COHORT_COMMIT_STAGES, COHORT_STATEMENTS |
+//! | `usage` | the tables of `userstat` |
+//! | `words` | KEYWORDS, SQL_FUNCTIONS, USER_VARIABLES |
 //! | `performance/` | rows of performance_schema |
 //! | `view` | views in SHOW and information_schema |
 //! | `binlog` | SHOW BINARY LOGS and the like; FLUSH LOGS, PURGE |
@@ -58,11 +60,14 @@ mod schema_table;
 mod server_tables;
 mod statements;
 mod status;
+mod status_absent;
 mod system_variables;
 mod transactions;
 mod triggers;
+mod usage;
 mod user_table;
 mod view;
+mod words;
 mod xa_recover;
 
 use cohort_catalog::Table;
@@ -169,6 +174,7 @@ pub fn run(ctx: &mut StatementContext<'_>, show: &Show) -> SqlResult<Listing> {
         Show::CharacterSet { filter } => projection::simple(ctx, projection::CHARACTER_SETS, filter.as_ref()),
         Show::Collation { filter } => projection::simple(ctx, projection::COLLATIONS, filter.as_ref()),
         Show::Plugins { filter } => projection::simple(ctx, projection::PLUGINS, filter.as_ref()),
+        Show::Usage { table, filter } => projection::usage(ctx, table, filter.as_ref()),
         Show::Triggers { db, filter } => projection::triggers(ctx, db.as_deref(), filter.as_ref()),
         Show::Events { db, filter } => projection::events(ctx, db.as_deref(), filter.as_ref()),
         Show::ProcedureStatus { filter } => projection::routines(ctx, "PROCEDURE", filter.as_ref()),
@@ -349,6 +355,9 @@ fn profile(
 }
 
 fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listing> {
+    if name.eq_ignore_ascii_case("PERFORMANCE_SCHEMA") {
+        return Ok(performance_memory(ctx, what));
+    }
     let is_known = ["COHORT", "INNODB", "ALL"].iter().any(|k| k.eq_ignore_ascii_case(name))
         || ctx.db.engine_named(name).is_some();
     if !is_known {
@@ -360,6 +369,18 @@ fn engine(ctx: &StatementContext<'_>, name: &str, what: &str) -> SqlResult<Listi
         listing.add([Value::text(name.to_uppercase()), Value::text(""), Value::text(text)]);
     }
     Ok(listing)
+}
+
+/// Runs SHOW ENGINE PERFORMANCE_SCHEMA STATUS: the memory of the statistics.
+fn performance_memory(ctx: &StatementContext<'_>, what: &str) -> Listing {
+    let mut listing = Listing::new(&[("Type", 10), ("Name", 512), ("Status", 65_535)]);
+    if what == "STATUS" {
+        let bytes = ctx.db.statements.bytes().to_string();
+        for name in ["events_statements_summary_by_digest.memory", "performance_schema.memory"] {
+            listing.add([Value::text("performance_schema"), Value::text(name), Value::text(&bytes)]);
+        }
+    }
+    listing
 }
 
 fn create_user(ctx: &StatementContext<'_>, account: Option<&cohort_sql::ast::Account>) -> SqlResult<Listing> {

@@ -123,6 +123,89 @@ pub(super) const PLUGINS: (&str, Names) = (
     ],
 );
 
+/// The tables of `userstat`, for SHOW.
+const USAGE: [(&str, Names); 4] = [
+    (
+        "CLIENT_STATISTICS",
+        &[
+            ("Client", "CLIENT"),
+            ("Total_connections", "TOTAL_CONNECTIONS"),
+            ("Concurrent_connections", "CONCURRENT_CONNECTIONS"),
+            ("Connected_time", "CONNECTED_TIME"),
+            ("Busy_time", "BUSY_TIME"),
+            ("Cpu_time", "CPU_TIME"),
+            ("Bytes_received", "BYTES_RECEIVED"),
+            ("Bytes_sent", "BYTES_SENT"),
+            ("Binlog_bytes_written", "BINLOG_BYTES_WRITTEN"),
+            ("Rows_read", "ROWS_READ"),
+            ("Rows_sent", "ROWS_SENT"),
+            ("Rows_deleted", "ROWS_DELETED"),
+            ("Rows_inserted", "ROWS_INSERTED"),
+            ("Rows_updated", "ROWS_UPDATED"),
+            ("Select_commands", "SELECT_COMMANDS"),
+            ("Update_commands", "UPDATE_COMMANDS"),
+            ("Other_commands", "OTHER_COMMANDS"),
+            ("Commit_transactions", "COMMIT_TRANSACTIONS"),
+            ("Rollback_transactions", "ROLLBACK_TRANSACTIONS"),
+            ("Denied_connections", "DENIED_CONNECTIONS"),
+            ("Lost_connections", "LOST_CONNECTIONS"),
+            ("Access_denied", "ACCESS_DENIED"),
+            ("Empty_queries", "EMPTY_QUERIES"),
+            ("Total_ssl_connections", "TOTAL_SSL_CONNECTIONS"),
+            ("Max_statement_time_exceeded", "MAX_STATEMENT_TIME_EXCEEDED"),
+        ],
+    ),
+    (
+        "INDEX_STATISTICS",
+        &[
+            ("Table_schema", "TABLE_SCHEMA"),
+            ("Table_name", "TABLE_NAME"),
+            ("Index_name", "INDEX_NAME"),
+            ("Rows_read", "ROWS_READ"),
+        ],
+    ),
+    (
+        "TABLE_STATISTICS",
+        &[
+            ("Table_schema", "TABLE_SCHEMA"),
+            ("Table_name", "TABLE_NAME"),
+            ("Rows_read", "ROWS_READ"),
+            ("Rows_changed", "ROWS_CHANGED"),
+            ("Rows_changed_x_#indexes", "ROWS_CHANGED_X_INDEXES"),
+        ],
+    ),
+    (
+        "USER_STATISTICS",
+        &[
+            ("User", "USER"),
+            ("Total_connections", "TOTAL_CONNECTIONS"),
+            ("Concurrent_connections", "CONCURRENT_CONNECTIONS"),
+            ("Connected_time", "CONNECTED_TIME"),
+            ("Busy_time", "BUSY_TIME"),
+            ("Cpu_time", "CPU_TIME"),
+            ("Bytes_received", "BYTES_RECEIVED"),
+            ("Bytes_sent", "BYTES_SENT"),
+            ("Binlog_bytes_written", "BINLOG_BYTES_WRITTEN"),
+            ("Rows_read", "ROWS_READ"),
+            ("Rows_sent", "ROWS_SENT"),
+            ("Rows_deleted", "ROWS_DELETED"),
+            ("Rows_inserted", "ROWS_INSERTED"),
+            ("Rows_updated", "ROWS_UPDATED"),
+            ("Select_commands", "SELECT_COMMANDS"),
+            ("Update_commands", "UPDATE_COMMANDS"),
+            ("Other_commands", "OTHER_COMMANDS"),
+            ("Commit_transactions", "COMMIT_TRANSACTIONS"),
+            ("Rollback_transactions", "ROLLBACK_TRANSACTIONS"),
+            ("Denied_connections", "DENIED_CONNECTIONS"),
+            ("Lost_connections", "LOST_CONNECTIONS"),
+            ("Access_denied", "ACCESS_DENIED"),
+            ("Empty_queries", "EMPTY_QUERIES"),
+            ("Total_ssl_connections", "TOTAL_SSL_CONNECTIONS"),
+            ("Max_statement_time_exceeded", "MAX_STATEMENT_TIME_EXCEEDED"),
+        ],
+    ),
+];
+
 const TRIGGERS: (&str, Names) = (
     "TRIGGERS",
     &[
@@ -424,6 +507,17 @@ pub(super) fn routines(
         project(ctx, from, ROUTINES.1, &WantedNames::default(), |row| is_text(&row[place], kind))?;
     listing.filter(ctx, filter, 1)?;
     Ok(listing)
+}
+
+/// Returns a table of statistics of `userstat`. The columns have its names, with the first letter in upper
+/// case.
+pub(super) fn usage(
+    ctx: &mut StatementContext<'_>,
+    from: &'static str,
+    filter: Option<&ShowFilter>,
+) -> SqlResult<Listing> {
+    let names = USAGE.iter().find(|(known, _)| *known == from).expect("the parser knows the same tables");
+    simple(ctx, *names, filter)
 }
 
 /// Runs the SHOW statements that need only a projection.

@@ -3,7 +3,7 @@
 use super::schema_table::RowsOf;
 use super::{
     commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, statements,
-    system_variables, transactions, triggers, view,
+    system_variables, transactions, triggers, usage, view, words,
 };
 
 /// Returns the function that computes a table's rows. Tables about features that do not exist here are empty.
@@ -54,6 +54,13 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "INNODB_SYS_TABLESTATS" => innodb_tables::sys_tablestats,
         "INNODB_SYS_INDEXES" => innodb_tables::sys_indexes,
         "INNODB_SYS_FIELDS" => innodb_tables::sys_fields,
+        "USER_STATISTICS" => usage::users,
+        "CLIENT_STATISTICS" => usage::hosts,
+        "TABLE_STATISTICS" => usage::tables,
+        "INDEX_STATISTICS" => usage::indexes,
+        "KEYWORDS" => words::words,
+        "SQL_FUNCTIONS" => words::sql_functions,
+        "USER_VARIABLES" => words::user_variables,
         "PLUGINS" | "ALL_PLUGINS" => super::plugins::rows,
         _ => |_, _, _| Ok(Vec::new()),
     }

@@ -6,6 +6,8 @@ use cohort_catalog::{Account, Catalog};
 use cohort_config::{Counter, VarId};
 use cohort_session::{EncryptedSession, StatementContext};
 
+use super::status_absent::ABSENT;
+
 /// The scope of counters that exist per connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
@@ -57,7 +59,9 @@ fn acl_counts(catalog: &Catalog) -> [(&'static str, u64); 11] {
 /// Returns the names and values of all counters, ordered by name.
 pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<String, String> {
     let db = ctx.db;
-    let mut all = BTreeMap::new();
+    let absent = ABSENT.iter().flat_map(|(value, names)| names.iter().map(move |name| (*name, *value)));
+    let mut all: BTreeMap<String, String> =
+        absent.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     for engine in &db.engines {
         all.extend(engine.status().into_iter().map(|(name, value)| (name, value.to_string())));
     }
@@ -82,6 +86,24 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     put("Rocksdb_wal_group_syncs", db.commit.engine_group_syncs("ROCKSDB").unwrap_or(0));
     put("Innodb_os_log_fsyncs", syncs_of("InnoDB"));
     put("Innodb_data_fsyncs", log.syncs);
+    put("Syncs", log.syncs);
+    if let Some(log) = db.commit.engine_log_stats("InnoDB") {
+        put("Innodb_os_log_written", log.written_bytes);
+        put("Innodb_log_writes", log.flushes);
+        put("Innodb_log_write_requests", log.records);
+        put("Innodb_log_waits", log.reserve_waits);
+    }
+    let opened = db.tables.opened();
+    let open = db.tables.len();
+    put("Open_tables", open);
+    put("Open_table_definitions", open);
+    put("Opened_tables", opened);
+    put("Opened_table_definitions", opened);
+    put("Table_open_cache_misses", opened);
+    put("Rows_read", counts.reads());
+    if let Some(callbacks) = &*db.callbacks.read() {
+        put("Open_files", callbacks.open_files());
+    }
     if let Some(positions) = db.commit.engine_log_positions("InnoDB") {
         put("Innodb_lsn_current", positions.appended.0);
         put("Innodb_lsn_flushed", positions.durable.0);
@@ -100,11 +122,12 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
         (locks.row_wait_us_total / 1000).checked_div(locks.row_waits).unwrap_or(0),
     );
     put("Innodb_deadlocks", locks.deadlocks);
-    let memory = match of {
-        Of::Session => size_of_val(ctx.session) as u64 + ctx.process.memory().used(),
-        Of::Server => db.processes.memory().used(),
+    let (own, memory) = match of {
+        Of::Session => (size_of_val(ctx.session) as u64, ctx.process.memory()),
+        Of::Server => (0, db.processes.memory()),
     };
-    put("Memory_used", memory);
+    put("Memory_used", own + memory.used());
+    put("Max_memory_used", own + memory.peak());
     put("Threads_connected", db.processes.len() as u64);
     // In a transaction with a snapshot: the position from which a replica seeded with the snapshot must
     // start.
@@ -118,6 +141,10 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     all.extend(encryption(ctx.session.info.encryption.as_ref()));
     // Counters that the server maintains itself take precedence.
     all.extend(db.status.snapshot());
+    // A transaction with events in the binary log has used a cache for them.
+    if let Some(commits) = all.get("Binlog_commits").cloned() {
+        all.insert("Binlog_cache_use".to_owned(), commits);
+    }
     if db.status.get(Counter::ThreadsConnected) == 0 {
         all.insert("Threads_connected".to_owned(), db.processes.len().to_string());
     }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use cohort_base::{IndexId, TrxId};
+use cohort_base::{ConnectionId, IndexId, TrxId};
 use cohort_locks::{LockWait, MetadataKey, ProgramKind, RangeWish, RowMode, WaitedFor};
 use cohort_session::access::check_global;
 use cohort_session::{Database, Process, StatementContext, WantedNames};
@@ -40,14 +40,19 @@ fn waits_by_trx(db: &Database) -> HashMap<TrxId, LockWait> {
 }
 
 /// A wait for a row lock or a range lock.
-struct EngineWait {
-    wait: LockWait,
-    index: IndexId,
+pub(super) struct EngineWait {
+    pub wait: LockWait,
+    pub index: IndexId,
     /// The locked position within the index, as part of lock ids.
     place: String,
-    mode: &'static str,
+    pub mode: &'static str,
     /// The mode of a blocker if the lock table does not report it.
-    blocker_mode: &'static str,
+    pub blocker_mode: &'static str,
+}
+
+/// Returns the connections that have a transaction.
+pub(super) fn connections(db: &Database) -> HashMap<TrxId, ConnectionId> {
+    running(db).into_iter().map(|running| (running.trx.trx, running.process.id())).collect()
 }
 
 impl EngineWait {
@@ -63,16 +68,16 @@ impl EngineWait {
         Some(EngineWait { wait, index, place, mode, blocker_mode })
     }
 
-    fn lock_id(&self, trx: TrxId) -> String {
+    pub(super) fn lock_id(&self, trx: TrxId) -> String {
         format!("{}:{}:{}", trx.0, self.index.0, self.place)
     }
 }
 
-fn engine_waits(db: &Database) -> impl Iterator<Item = EngineWait> {
+pub(super) fn engine_waits(db: &Database) -> impl Iterator<Item = EngineWait> {
     db.locks.waits().into_iter().filter_map(EngineWait::of)
 }
 
-fn mode_text(mode: RowMode) -> &'static str {
+pub(super) fn mode_text(mode: RowMode) -> &'static str {
     match mode {
         RowMode::Shared => "S",
         RowMode::Exclusive => "X",
@@ -162,15 +167,21 @@ pub(super) fn transactions(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
     Ok(rows)
 }
 
-/// Returns the table and the name of an index: `` `d`.`t` `` and the index's name.
-fn named(db: &Database, index: IndexId) -> (String, String) {
+/// Returns the schema, table and name of an index.
+pub(super) fn named_parts(db: &Database, index: IndexId) -> (String, String, String) {
     let catalog = db.catalog();
     let tables = catalog.schemas.values().flat_map(|schema| schema.tables.values());
     let found = tables.filter_map(|t| t.indexes.iter().find(|i| i.id == index).map(|i| (t, i))).next();
     found.map_or_else(Default::default, |(table, index)| {
         let name = if index.name.is_empty() { "GEN_CLUST_INDEX" } else { &index.name };
-        (format!("`{}`.`{}`", table.name.schema, table.name.table), name.to_owned())
+        (table.name.schema.clone(), table.name.table.clone(), name.to_owned())
     })
+}
+
+/// Returns the table and the name of an index: `` `d`.`t` `` and the index's name.
+fn named(db: &Database, index: IndexId) -> (String, String) {
+    let (schema, table, index) = named_parts(db, index);
+    (format!("`{schema}`.`{table}`"), index)
 }
 
 /// Returns the locks being waited for, and the locks that block them. As in MariaDB, other locks are not

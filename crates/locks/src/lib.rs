@@ -48,7 +48,7 @@ mod waits;
 
 pub use kill::{KillFlag, KillLevel};
 pub use mode::{MetadataKey, MetadataMode, ProgramKind, RowMode, WaitPolicy};
-pub use party::{Part, Party};
+pub use party::{Part, Party, SessionName};
 pub use permit::WritePermit;
 pub use points::{LockSpan, Towards};
 pub use ranges::{RangeScan, Step, StepTo, Uncommitted};

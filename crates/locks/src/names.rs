@@ -200,6 +200,13 @@ impl Name {
         &self.key
     }
 
+    /// Returns the mode that an owner waits for, and whether it holds the name in another mode.
+    pub fn mode_wanted(&self, owner: &Arc<Owner>) -> Option<(MetadataMode, bool)> {
+        let queue = self.queue.lock();
+        let wanted = queue.waiters.iter().find(|claim| Arc::ptr_eq(&claim.owner, owner))?.mode;
+        Some((wanted, queue.holds(owner)))
+    }
+
     /// Returns the owners that a waiter for this name waits for.
     pub fn blockers(&self, owner: &Arc<Owner>) -> Blockers {
         self.queue.lock().blockers(owner)

@@ -32,8 +32,8 @@ pub(crate) struct Owner {
     pub wait: Mutex<Wait>,
     /// The session that it belongs to, and its role there.
     pub party: Mutex<Option<(Arc<Party>, Part)>>,
-    /// Names that it has locked. Accessed only by the thread of its session, possibly on behalf of another
-    /// owner of that session.
+    /// Names that it has locked. Changed only by the thread of its session, possibly on behalf of another
+    /// owner of that session; reports read it.
     pub names: Mutex<Vec<Ticket>>,
 }
 

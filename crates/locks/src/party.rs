@@ -29,12 +29,16 @@
 //!    requests the global lock meanwhile: it would queue after requests that wait for this party.
 //!
 //! # Lock order
-//! `graph`, a queue, an owner's `wait`, the party's `waiting`. `transaction`, an owner's `party` and its
-//! `names` are held briefly; a name's queue may be locked under `names`.
+//! `graph`, a queue, an owner's `wait`, the party's `waiting`. `transaction`, `others`, an owner's `party`
+//! and its `names` are held briefly; a name's queue may be locked under `names`.
+//!
+//! # Reports
+//! [`Party::names`] lists the metadata locks of a session, also those that are anonymous. It may be called by
+//! any thread.
 
 use std::sync::Arc;
 
-use crate::mode::MetadataMode;
+use crate::mode::{MetadataKey, MetadataMode};
 use crate::names::Ticket;
 use crate::owner::{Owner, WaitOn};
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
@@ -46,10 +50,20 @@ pub struct Party {
     pub(crate) waiting: Mutex<Option<Arc<Owner>>>,
     /// The running transaction's owner, whose locks may be anonymous.
     transaction: Mutex<Option<Arc<Owner>>>,
-    /// Number of owners besides the transaction.
-    others: AtomicU64,
+    /// Number of owners besides the transaction, and these owners.
+    other_count: AtomicU64,
+    others: Mutex<Vec<(Part, Arc<Owner>)>>,
     /// 0, or 1 + the mode in which a lasting owner holds the global lock.
     server: AtomicU8,
+}
+
+/// A metadata lock that a session holds or waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionName {
+    pub key: MetadataKey,
+    pub mode: MetadataMode,
+    pub part: Part,
+    pub is_granted: bool,
 }
 
 /// Role of an owner in its party.
@@ -80,7 +94,37 @@ impl Party {
 
     /// Returns whether the party has owners besides the transaction.
     pub fn has_others(&self) -> bool {
-        self.others.load(Ordering::SeqCst) > 0
+        self.other_count.load(Ordering::SeqCst) > 0
+    }
+
+    /// Returns the metadata locks that the session holds or waits for.
+    pub fn names(&self) -> Vec<SessionName> {
+        let transaction = self.transaction().map(|owner| (Part::Transaction, owner));
+        let others = self.others.lock().clone();
+        let mut names = Vec::new();
+        for (part, owner) in transaction.into_iter().chain(others) {
+            let waiting = match owner.waits_on() {
+                Some(WaitOn::Name(name)) => name.mode_wanted(&owner).map(|wanted| (name, wanted)),
+                _ => None,
+            };
+            for ticket in owner.names.lock().iter() {
+                let wanted = waiting.as_ref().filter(|(name, _)| Arc::ptr_eq(name, &ticket.name));
+                let key = ticket.name.key();
+                let mut add = |mode, is_granted| {
+                    names.push(SessionName { key: key.clone(), mode, part, is_granted });
+                };
+                match wanted {
+                    None => add(ticket.mode, true),
+                    Some((_, (mode, holds))) => {
+                        if *holds {
+                            add(ticket.mode, true);
+                        }
+                        add(*mode, false);
+                    }
+                }
+            }
+        }
+        names
     }
 
     pub(crate) fn set_waiting(&self, owner: Option<Arc<Owner>>) {
@@ -97,7 +141,8 @@ impl Party {
         match part {
             Part::Transaction => *self.transaction.lock() = Some(Arc::clone(owner)),
             Part::Lasting | Part::Side => {
-                self.others.fetch_add(1, Ordering::SeqCst);
+                self.other_count.fetch_add(1, Ordering::SeqCst);
+                self.others.lock().push((part, Arc::clone(owner)));
             }
         }
     }
@@ -111,7 +156,8 @@ impl Party {
                 if part == Part::Lasting {
                     self.note_server(None);
                 }
-                let before = self.others.fetch_sub(1, Ordering::SeqCst);
+                self.others.lock().retain(|(_, other)| !Arc::ptr_eq(other, owner));
+                let before = self.other_count.fetch_sub(1, Ordering::SeqCst);
                 debug_assert!(before > 0, "an owner leaves a session twice");
             }
         }

@@ -1,8 +1,10 @@
-//! Statistics about a running server: [`Statements`] counts statements by digest.
+//! Statistics about a running server: [`Statements`] counts statements by digest, [`SessionSums`] by kind
+//! for sessions and accounts.
 
 mod directory;
 mod latencies;
 mod measured;
+mod session_sums;
 mod shards;
 mod statements;
 mod sync;
@@ -10,5 +12,6 @@ mod sync;
 pub use directory::{Sample, StatementKey};
 pub use latencies::Latencies;
 pub use measured::{Measure, Measured};
+pub use session_sums::SessionSums;
 pub use shards::Totals;
 pub use statements::{StatementRef, StatementRow, Statements};

@@ -29,7 +29,7 @@ pub struct Totals {
 impl Totals {
     /// Adds one statement that ended at `now_us`. Returns the number of bytes that the sums have grown by.
     #[inline]
-    fn record(&mut self, measured: &Measured, now_us: u64) -> usize {
+    pub(crate) fn record(&mut self, measured: &Measured, now_us: u64) -> usize {
         let latency_ns = measured.get(Measure::Latency);
         self.min_ns = if self.is_empty() { latency_ns } else { self.min_ns.min(latency_ns) };
         self.max_ns = self.max_ns.max(latency_ns);

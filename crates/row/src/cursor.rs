@@ -299,6 +299,7 @@ impl TableCursor {
         row: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         while let Some(candidate) = self.candidate(trx)? {
+            let is_entry = matches!(candidate, Candidate::Entry);
             let found = match self.options.mode {
                 ReadMode::Snapshot => self.read_snapshot(trx, candidate, row)? && filter(row)?,
                 ReadMode::LockShare(wait) => {
@@ -308,11 +309,21 @@ impl TableCursor {
                     self.read_locked(trx, candidate, RowMode::Exclusive, wait, filter, row)?
                 }
             };
+            if is_entry || found {
+                self.count_read(trx, 1);
+            }
             if found {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Counts rows read by the index, or by the scan of the whole table.
+    #[inline]
+    fn count_read(&self, trx: &SessionTrx, rows: u64) {
+        let is_scan = self.step == Counted::ReadRndNext;
+        trx.count_read(&self.table, (!is_scan).then_some(self.spans.index), rows);
     }
 
     /// Returns the clustered key of the row returned last. Locking reads only.
@@ -365,6 +376,7 @@ impl TableCursor {
         let first = self.batch_at - 1;
         let more = self.batch.len() - self.batch_at;
         trx.counts().count_many(self.step, more as u64);
+        self.count_read(trx, more as u64 + 1);
         self.batch_at = self.batch.len();
         Ok(Some(first..self.batch.len()))
     }

@@ -1,5 +1,6 @@
 //! Snapshot read of one row by its key, without a cursor.
 
+use cohort_catalog::ROWS;
 use cohort_engine::ReadAt;
 use cohort_table::{OpenTable, definition_changed};
 use cohort_trx::{Counted, SessionTrx, engine_error};
@@ -20,5 +21,7 @@ pub fn read_point(
     }
     trx.counts().count(Counted::ReadKey);
     let engine = trx.engine(table.engine);
-    engine.get(ReadAt::View(&view), clustered.id, key, value).map_err(engine_error)
+    let found = engine.get(ReadAt::View(&view), clustered.id, key, value).map_err(engine_error)?;
+    trx.count_read(table, Some(ROWS), u64::from(found));
+    Ok(found)
 }

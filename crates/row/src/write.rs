@@ -21,7 +21,7 @@ use cohort_base::Reservation;
 use cohort_catalog::{ROWS, RowKey, Table};
 use cohort_engine::ReadAt;
 use cohort_locks::RowMode;
-use cohort_table::{Change, OpenIndex, OpenTable, Presence, TouchedRows};
+use cohort_table::{Change, OpenIndex, OpenTable, Presence, RowChange, TouchedRows};
 use cohort_trx::{Counted, RowLock, SessionTrx, WaitPolicy, engine_error};
 use cohort_types::{Columns, SqlResult, Value};
 
@@ -226,7 +226,7 @@ impl TableWriter {
         trx.engine(self.table.engine).put(space, key, &self.buffers.bytes).map_err(engine_error)?;
         let Buffers { image, presence, .. } = &mut self.buffers;
         trx.log_change(&self.table, Change::Insert(row), image, presence.as_mut())?;
-        trx.note_changed_row();
+        trx.note_changed_row(&self.table, RowChange::Insert);
         Ok(())
     }
 
@@ -335,7 +335,7 @@ impl Buffers {
         }
         write_multiple(table, trx, None, Some((&self.key, row)), |_| true)?;
         self.log(table, trx, Change::Insert(row))?;
-        trx.note_changed_row();
+        trx.note_changed_row(table, RowChange::Insert);
         trx.charge_writes()?;
         if let Some((column, _)) = table.auto_column {
             trx.pass_auto_increment(table, &row[column])?;
@@ -466,7 +466,7 @@ impl Buffers {
         let has_changed = |index| moved || table.index_has_any(index, &self.changed);
         write_multiple(table, trx, Some((key, before)), Some((&self.key, after)), has_changed)?;
         self.log(table, trx, Change::Update { before, after })?;
-        trx.note_changed_row();
+        trx.note_changed_row(table, RowChange::Update);
         trx.charge_writes()?;
         self.update_counter(table, trx, before, after)
     }
@@ -491,7 +491,7 @@ impl Buffers {
         self.touch(key);
         trx.engine(table.engine).delete(table.rows.id, key).map_err(engine_error)?;
         self.log(table, trx, Change::Delete(row))?;
-        trx.note_changed_row();
+        trx.note_changed_row(table, RowChange::Delete);
         trx.charge_writes()?;
         match table.auto_column {
             Some((column, _)) => trx.drop_auto_increment(table, &row[column]),

@@ -427,6 +427,7 @@ fn serve(
         backend: Arc::downgrade(&backend),
     };
     system_tables::create_missing(&backend, server.connection_ids()(), log);
+    system_tables::create_sys(&backend, server.connection_ids()(), datadir.path(), log);
     // A signal ends the process while the file runs: nothing is served yet, and a start recovers.
     if let Some((file, statements)) = read_init_file(globals, datadir.path()).map_err(|e| refuse(&e))?
         && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements, Origin::Server)

@@ -523,7 +523,9 @@ impl Session for SqlSession {
     fn change_user(&mut self, info: ConnectionInfo) -> Result<(), SqlError> {
         self.session.change_user(exec_info(&info))?;
         let identity = identity(&info);
-        self.session.database().processes.count_login(&identity);
+        let processes = &self.session.database().processes;
+        processes.settle_sums(&self.process);
+        processes.count_login(&identity);
         self.process.set_identity(identity);
         self.process.set_attributes(&info.attributes);
         self.is_interactive = info.interactive;
@@ -713,6 +715,10 @@ impl ServerCallbacks for Callbacks {
         reloaded.map_err(|error| {
             SqlError::new(ErrorCode::UnknownError, format!("Failed to refresh SSL, error: {error}"))
         })
+    }
+
+    fn open_files(&self) -> u64 {
+        crate::descriptors::open_now()
     }
 
     fn request_stop(&self) {

@@ -1,6 +1,9 @@
-//! The stored tables of the schema `mysql`.
+//! The stored tables of the schema `mysql`, and the schema `sys`.
+
+use std::path::Path;
 
 use cohort_base::ConnectionId;
+use cohort_config::VarId;
 use cohort_exec::{Origin, STORED_TABLES, create_text_of_mysql};
 
 use crate::error_log::ErrorLog;
@@ -29,5 +32,86 @@ pub fn create_missing(backend: &SqlBackend, id: ConnectionId, log: &ErrorLog) {
              effect until FLUSH PRIVILEGES is executed",
             names.join(", ")
         ));
+    }
+}
+
+/// Views and functions of `sys`.
+const SYS: &str = include_str!("sys.sql");
+/// Exists in a data directory that has had a schema `sys`.
+const SYS_MARK: &str = "cohort.sys";
+
+/// Creates the schema `sys` in a data directory that has never had one. It is not logged: replicas have their
+/// own. A schema of this name that exists stays as it is, and one that was dropped stays dropped. A backup
+/// does not contain the mark, so a restored server without `sys` gets it again.
+pub fn create_sys(backend: &SqlBackend, id: ConnectionId, datadir: &Path, log: &ErrorLog) {
+    let db = backend.database();
+    let mark = datadir.join(SYS_MARK);
+    if !db.globals.flag(VarId::SysSchema) || mark.exists() {
+        return;
+    }
+    if !db.catalog().schemas.contains_key("sys") {
+        let made = init_file::run(backend, id, sys_text().as_bytes(), Origin::Setup);
+        if let Err(why) = made {
+            log.warning(format_args!("The schema sys could not be created: {why}"));
+            let dropped = b"SET sql_log_bin = 0; DROP DATABASE IF EXISTS sys";
+            if let Err(why) = init_file::run(backend, id, dropped, Origin::Setup) {
+                log.warning(format_args!("The incomplete schema sys could not be dropped: {why}"));
+            }
+            return;
+        }
+    }
+    if let Err(why) = std::fs::write(&mark, "") {
+        log.warning(format_args!("'{}' could not be written: {why}", mark.display()));
+    }
+}
+
+/// Returns the statements that create `sys`. A view with formatted columns has a variant without formats.
+fn sys_text() -> String {
+    let mut out = String::from("SET sql_log_bin = 0, sql_mode = ''; CREATE DATABASE sys; USE sys;\n");
+    let statements = SYS.split("\n\n").map(str::trim);
+    for statement in statements.filter(|text| !text.is_empty() && !text.starts_with("--")) {
+        let Some(view) = statement.strip_prefix("CREATE VIEW ") else {
+            out += statement;
+            out.push('\n');
+            continue;
+        };
+        let formatted = ["TIME(", "BYTES(", "TEXT("].iter().any(|format| view.contains(format));
+        let is_of_view = view.contains("SELF(processlist)");
+        let begin = "CREATE SQL SECURITY INVOKER VIEW ";
+        let shown = view
+            .replace("TIME(", "sys.format_time(")
+            .replace("BYTES(", "sys.format_bytes(")
+            .replace("TEXT(", "sys.format_statement(")
+            .replace("SELF(processlist)", "processlist");
+        out += &format!("{begin}{shown}\n");
+        if formatted || is_of_view {
+            let plain = view
+                .replace("TIME(", "(")
+                .replace("BYTES(", "(")
+                .replace("TEXT(", "(")
+                .replace("SELF(processlist)", "x$processlist");
+            out += &format!("{begin}x${plain}\n");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formatted_views_have_plain_variants() {
+        let text = sys_text();
+        for part in [
+            "VIEW statement_analysis AS\nSELECT sys.format_statement(DIGEST_TEXT) AS query",
+            "VIEW x$statement_analysis AS\nSELECT (DIGEST_TEXT) AS query",
+            "VIEW session AS\nSELECT * FROM processlist",
+            "VIEW x$session AS\nSELECT * FROM x$processlist",
+            "VIEW schema_unused_indexes AS",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(!text.contains("VIEW x$schema_unused_indexes") && !text.contains("SELF("));
     }
 }

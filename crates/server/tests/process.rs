@@ -111,6 +111,17 @@ const MISTAKES: &[(&str, i32, &[&str])] = &[
     ("--datadir=DIR/newer", 1, &["format 'cohort 9'", "'cohort 1'", "start the version that wrote it"]),
     ("--datadir=DIR/data --log-layout=separate", 1, &["OtherLayout", "--convert-log-layout"]),
     ("--datadir=DIR/used", 1, &["in use by another server (process ", "--datadir"]),
+    ("--datadir=DIR/data --apply-archive=DIR/x", 1, &["'DIR/data' is not a restored backup"]),
+    (
+        "--datadir=DIR/data --apply-archive=DIR/x --stop-time=yesterday",
+        1,
+        &["--stop-time=yesterday is no time", "YYYY-MM-DD"],
+    ),
+    (
+        "--datadir=DIR/data --apply-archive=DIR/x --stop-time=@1 --stop-gtid=0-1-1",
+        1,
+        &["--stop-time and --stop-gtid exclude each other"],
+    ),
     // Addresses.
     ("--datadir=DIR/data --port=PORT", 1, &["TCP/IP port PORT", "already in use", "--port"]),
     ("--datadir=DIR/data --bind-address=192.0.2.1", 1, &["'192.0.2.1'", "No interface", "--bind-address"]),

@@ -685,3 +685,111 @@ fn performance_schema_lists_connections() {
         assert_eq!(rows(&mut watcher, query).trim_end(), expected, "{query}");
     }
 }
+
+/// The views of `sys` that tools and people use.
+const VIEWS_OF_SYS: [&str; 17] = [
+    "version",
+    "statement_analysis",
+    "schema_table_statistics",
+    "schema_index_statistics",
+    "schema_unused_indexes",
+    "schema_redundant_indexes",
+    "innodb_lock_waits",
+    "schema_table_lock_waits",
+    "processlist",
+    "session",
+    "user_summary",
+    "host_summary",
+    "memory_global_by_current_bytes",
+    "memory_global_total",
+    "memory_by_user_by_current_bytes",
+    "io_global_by_file_by_bytes",
+    "metrics",
+];
+
+#[test]
+fn sys_is_made_once_and_answers() {
+    let mut server = Cohort::new(&["--sys-schema=ON", "--log-bin", "--userstat=ON"]);
+    let mut client = server.in_test();
+    for view in VIEWS_OF_SYS {
+        client
+            .query_drop(format!("SELECT * FROM sys.{view}"))
+            .unwrap_or_else(|error| panic!("{view}: {error}"));
+    }
+    for table in [
+        "CREATE TABLE t (pk INT PRIMARY KEY, a INT, b INT, KEY a (a), KEY ab (a, b), UNIQUE KEY u (b), KEY b (b))",
+        "INSERT INTO t VALUES (1, 1, 1), (2, 2, 2)",
+        "SELECT b FROM t FORCE INDEX (u) WHERE b = 1",
+    ] {
+        client.query_drop(table).expect("done");
+    }
+    for (query, expected) in [
+        (
+            "SELECT redundant_index_name, dominant_index_name FROM sys.schema_redundant_indexes ORDER BY 1",
+            "a ab|b u",
+        ),
+        (
+            "SELECT index_name FROM sys.schema_unused_indexes WHERE object_schema = 'test' ORDER BY 1",
+            "a|ab|b",
+        ),
+        (
+            "SELECT rows_fetched, rows_inserted FROM sys.schema_table_statistics WHERE table_schema = 'test'",
+            "1 2",
+        ),
+        ("SELECT user, statements > 0 FROM sys.user_summary WHERE user = 'root'", "root 1"),
+        ("SELECT user LIKE 'root@%', command FROM sys.session WHERE conn_id = CONNECTION_ID()", "1 Query"),
+        (
+            "SELECT sys.format_bytes(2048), sys.format_time(1500000000), sys.format_bytes(NULL)",
+            "2.00 KiB 1.50 ms NULL",
+        ),
+        (
+            "SELECT COUNT(*) FROM sys.x$statement_analysis WHERE exec_count > 1 AND avg_latency > max_latency",
+            "0",
+        ),
+    ] {
+        let found = rows(&mut client, query).trim_end().replace('\n', "|").replace('\t', " ");
+        assert_eq!(found, expected, "{query}");
+    }
+    // It is not in the binary log, and a dropped one is not created again.
+    let logged = rows(&mut client, "SHOW BINLOG EVENTS");
+    assert!(!logged.contains("format_bytes"), "{logged}");
+    client.query_drop("DROP DATABASE sys").expect("dropped");
+    let mark = std::path::Path::new(rows(&mut client, "SELECT @@datadir").trim()).join("cohort.sys");
+    drop(client);
+    server.stop();
+    server.restart();
+    let mut client = server.in_test();
+    assert_eq!(rows(&mut client, "SHOW DATABASES LIKE 'sys'"), "");
+    // One that exists is left alone when the mark is missing, as after a restore.
+    client.query_drop("CREATE DATABASE sys").expect("created");
+    client.query_drop("CREATE TABLE sys.own (a INT)").expect("created");
+    drop(client);
+    server.stop();
+    std::fs::remove_file(mark).expect("the mark is there");
+    server.restart();
+    let mut client = server.in_test();
+    assert_eq!(rows(&mut client, "SHOW TABLES FROM sys").trim_end(), "own");
+}
+
+/// MariaDB's own text of `sys` replaces this server's, and its views answer.
+#[test]
+fn sys_of_mariadb_installs_over_it() {
+    let script = std::path::Path::new("/usr/share/mysql/mysql_sys_schema.sql");
+    if !script.exists() {
+        eprintln!("skipped: {} is not installed", script.display());
+        return;
+    }
+    let server = Cohort::new(&["--sys-schema=ON"]);
+    let (done, said) = server.tool("mariadb", &["-e", &format!("source {}", script.display())]);
+    assert!(done, "{said}");
+    let mut client = server.in_test();
+    let list =
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'sys' AND TABLE_TYPE = 'VIEW'";
+    let views: Vec<String> = client.query(list).expect("views");
+    assert!(views.len() > 90, "{views:?}");
+    for view in views {
+        client
+            .query_drop(format!("SELECT * FROM sys.`{view}`"))
+            .unwrap_or_else(|error| panic!("{view}: {error}"));
+    }
+}

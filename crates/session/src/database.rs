@@ -62,6 +62,11 @@ pub trait ServerCallbacks: Send + Sync {
         Ok(())
     }
 
+    /// Returns the number of files and sockets that the server has open.
+    fn open_files(&self) -> u64 {
+        0
+    }
+
     /// Returns the connected replicas, for SHOW SLAVE HOSTS.
     fn replicas(&self) -> Vec<ReplicaRow> {
         Vec::new()

@@ -1,12 +1,13 @@
 //! The process list: the server's connections, for SHOW PROCESSLIST and as targets of KILL.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, Pace, ReplyBarrier};
-use cohort_locks::{KillFlag, KillLevel};
+use cohort_locks::{KillFlag, KillLevel, Party, SessionName};
+use cohort_observe::{Measured, SessionSums, Totals};
 use cohort_sql::{ParseMode, without_secrets};
 use cohort_trx::{SessionCounts, TrxStats};
 use parking_lot::{Mutex, RwLock};
@@ -108,6 +109,12 @@ pub struct Process {
     kill: KillFlag,
     counts: Arc<SessionCounts>,
     trx_stats: Arc<TrxStats>,
+    /// Its lock owners; set by its session.
+    party: OnceLock<Arc<Party>>,
+    /// Its statements by kind, while they are counted by account.
+    sums: SessionSums,
+    /// `Clock::wall_us` when the connection was accepted.
+    connected_us: u64,
     /// Memory used by its statements and its transaction.
     memory: Arc<Budget>,
     command: AtomicU8,
@@ -191,6 +198,31 @@ impl Process {
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
+    }
+
+    /// Sets the lock owners of the session, once.
+    pub fn set_party(&self, party: Arc<Party>) {
+        let _ = self.party.set(party);
+    }
+
+    /// Returns the metadata locks that the session holds or waits for.
+    pub fn locked_names(&self) -> Vec<SessionName> {
+        self.party.get().map_or_else(Vec::new, |party| party.names())
+    }
+
+    /// Counts a statement of a kind for the connection and its account.
+    pub fn count_statement(&self, kind: usize, measured: &Measured, now_us: u64) {
+        self.sums.record(kind, measured, now_us);
+    }
+
+    /// Returns the statements that were counted, by kind.
+    pub fn statement_sums(&self) -> Vec<(usize, Totals)> {
+        self.sums.list()
+    }
+
+    /// Returns `Clock::wall_us` when the connection was accepted.
+    pub fn connected_us(&self) -> u64 {
+        self.connected_us
     }
 
     /// Returns the published statistics of its transaction.
@@ -428,6 +460,8 @@ pub struct ProcessList {
     query_id: AtomicU64,
     /// Number of logins by user and host.
     logins: Mutex<BTreeMap<(String, String), u64>>,
+    /// Statements of ended connections by user and host. Bounded as `logins`.
+    sums_ended: Mutex<BTreeMap<(String, String), SessionSums>>,
     /// The memory of all sessions together.
     memory: Arc<Budget>,
 }
@@ -441,6 +475,9 @@ impl ProcessList {
             kill: KillFlag::default(),
             counts: Arc::default(),
             trx_stats: Arc::default(),
+            party: OnceLock::new(),
+            sums: SessionSums::default(),
+            connected_us: now_us,
             memory: Budget::of_session(&self.memory),
             command: AtomicU8::new(Command::Connect as u8),
             since_us: AtomicU64::new(now_us),
@@ -469,6 +506,47 @@ impl ProcessList {
         }
     }
 
+    /// Moves the statements that the connection has counted to its account, when the connection ends or
+    /// changes its user.
+    pub fn settle_sums(&self, process: &Process) {
+        let sums = process.sums.take();
+        let identity = process.identity();
+        if sums.is_empty() || identity.account.is_none() {
+            return;
+        }
+        let account = (identity.user.clone(), identity.host_name().to_owned());
+        let mut ended = self.sums_ended.lock();
+        if ended.len() < LOGINS_MAX || ended.contains_key(&account) {
+            ended.entry(account).or_default().add(&sums);
+        }
+    }
+
+    /// Returns the statements that were counted by user and host, of connections that have ended and of
+    /// others.
+    pub fn account_sums(&self) -> BTreeMap<(String, String), SessionSums> {
+        let mut all: BTreeMap<(String, String), SessionSums> = BTreeMap::new();
+        // Connections do not end meanwhile, so that none is missing or counted twice.
+        let processes = self.processes.read();
+        for (account, sums) in &*self.sums_ended.lock() {
+            all.entry(account.clone()).or_default().add(&sums.list());
+        }
+        for process in processes.values() {
+            let identity = process.identity();
+            if identity.account.is_some() {
+                let account = (identity.user.clone(), identity.host_name().to_owned());
+                all.entry(account).or_default().add(&process.sums.list());
+            }
+        }
+        all
+    }
+
+    /// Removes the statements that were counted by account.
+    pub fn reset_sums(&self) {
+        let processes = self.processes.read();
+        self.sums_ended.lock().clear();
+        processes.values().for_each(|process| drop(process.sums.take()));
+    }
+
     /// Returns the number of logins by user and host.
     pub fn logins(&self) -> BTreeMap<(String, String), u64> {
         self.logins.lock().clone()
@@ -479,6 +557,7 @@ impl ProcessList {
         let mut processes = self.processes.write();
         if let Some(process) = processes.remove(&id) {
             self.counts_ended.add(&process.counts);
+            self.settle_sums(&process);
         }
     }
 

@@ -136,6 +136,14 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("VARIANCE", "VAR_POP"),
 ];
 
+/// Operators that MariaDB lists with its keywords.
+const OPERATORS: [&str; 9] = ["!=", "&&", "<<", "<=", "<=>", "<>", ">=", ">>", "||"];
+
+/// Returns the keywords and operators that `information_schema.KEYWORDS` lists.
+pub fn keywords() -> impl Iterator<Item = &'static str> {
+    OPERATORS.into_iter().chain(KEYWORDS.iter().copied())
+}
+
 /// Returns the keyword as digests show it, `None` if the word is none.
 pub(crate) fn keyword(word: &[u8]) -> Option<&'static str> {
     find(KEYWORDS, word).map(shown)

@@ -48,6 +48,7 @@ mod unsafe_words;
 pub use client_text::decode_literals;
 pub use digest::Digest;
 pub use first_words::{changes_rows, defines_program, first_words};
+pub use keywords::keywords;
 pub use lexer::{comments_before, executed_text};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{

@@ -17,6 +17,7 @@
 //! | `temporary` | [`TemporaryTables`]: a session's temporary tables |
 //! | `source_tables` | [`SourceTemporaryTables`]: temporary tables of a source's connections, for appliers |
 //! | `temporary_rows` | [`TemporaryRows`]: the indexes of temporary tables, with undo |
+//! | `usage` | [`TableUsage`]: rows that statements read and change, for `userstat` |
 //! | `spilled_values` | their values that are spilled to a file |
 
 mod auto_increment;
@@ -31,6 +32,7 @@ mod spilled_values;
 mod temporary;
 mod temporary_rows;
 mod touched;
+mod usage;
 
 pub use auto_increment::{
     AUTO_INCREMENT_SPACE, AutoIncrement, Reserved, Series, UsedUp, largest_counted, positive,
@@ -47,3 +49,4 @@ pub use source_tables::{SourceTemporaryTables, SourceThread};
 pub use temporary::{TemporaryParts, TemporaryTables};
 pub use temporary_rows::{Limits, TemporaryRows};
 pub use touched::TouchedRows;
+pub use usage::{RowChange, TableUsage, TableUse};

@@ -19,6 +19,7 @@ use crate::auto_increment::{AutoIncrement, largest_counted, positive};
 use crate::map_metadata::{MapMetadata, table_map};
 use crate::presence::all_columns;
 use crate::touched::{TouchedCell, TouchedRows};
+use crate::usage::{OpenUsage, RowChange, TableUsage};
 
 /// Position of an engine among those of the server. The next position is the session's store of temporary
 /// tables.
@@ -75,6 +76,7 @@ pub struct OpenTable {
     entry_bytes: AtomicU32,
     /// Receives the rows that writers touch during an online index build.
     touched: Arc<TouchedCell>,
+    usage: OpenUsage,
 }
 
 /// State shared by all versions of a table that write into the same index.
@@ -82,6 +84,7 @@ pub struct OpenTable {
 struct OfSpace {
     counters: Arc<AutoIncrement>,
     touched: Arc<TouchedCell>,
+    usage: Arc<TableUsage>,
 }
 
 /// The tables in use, each in the version that the catalog holds, and their counters.
@@ -156,6 +159,31 @@ impl TableRegistry {
         self.open.write().tables.remove(&table);
     }
 
+    /// Returns the number of open tables.
+    pub fn len(&self) -> u64 {
+        self.open.read().tables.len() as u64
+    }
+
+    /// Returns whether no table is open.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns how many tables, or versions of tables, were opened.
+    pub fn opened(&self) -> u64 {
+        self.map_ids.load(Ordering::Relaxed)
+    }
+
+    /// Returns the open tables with their counters, ordered by schema and name.
+    pub fn usages(&self) -> Vec<(Arc<Table>, Arc<TableUsage>)> {
+        let open = self.open.read();
+        let of = |open: &Arc<OpenTable>| (Arc::clone(&open.table), open.usage.table());
+        let mut all: Vec<_> = open.tables.values().map(of).collect();
+        drop(open);
+        all.sort_by(|(a, _), (b, _)| (&a.name.schema, &a.name.table).cmp(&(&b.name.schema, &b.name.table)));
+        all
+    }
+
     /// Removes the counters of dropped indexes.
     pub fn forget_counters(&self, spaces: impl Iterator<Item = IndexId>) {
         let mut all = self.open.write();
@@ -220,6 +248,7 @@ impl OpenTable {
             rich_maps: Default::default(),
             all_columns: all_columns(table.columns.len()),
             entry_bytes: AtomicU32::new(first_guess_bytes(&table.columns)),
+            usage: OpenUsage::new(shared.usage, table),
             touched: shared.touched,
             indexes,
             table: table.clone(),
@@ -279,6 +308,18 @@ impl OpenTable {
     pub fn row_error(&self, error: cohort_types::RowError) -> SqlError {
         let name = &self.table.name;
         SqlError::new(ErrorCode::UnknownError, format!("row of {}.{}: {error:?}", name.schema, name.table))
+    }
+
+    /// Counts rows read by an index, or by a scan of the whole table.
+    #[cold]
+    pub fn count_read(&self, index: Option<usize>, rows: u64) {
+        self.usage.count_read(index, rows);
+    }
+
+    /// Counts a changed row.
+    #[cold]
+    pub fn count_change(&self, change: RowChange) {
+        self.usage.count_change(change);
     }
 
     /// Returns the list to which a writer adds touched rows, if an index is being built. The metadata lock

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use cohort_base::{Budget, CommitSeq, ParticipantId, ReplyBarrier, Reservation};
 use cohort_catalog::Table;
 use cohort_commit::ClientCommits;
+use cohort_config::VarId;
 use cohort_engine::{EngineTrx, Redo};
 use cohort_locks::{KillFlag, LockOwner, Part, Party};
-use cohort_table::{OpenTable, TemporaryTables};
+use cohort_table::{OpenTable, RowChange, TemporaryTables};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::active::{Active, ActiveParts, Ends};
@@ -163,6 +164,15 @@ impl SessionTrx {
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
+    }
+
+    /// Counts rows that the statement reads in a table, by an index or by a scan of the whole table. Off by
+    /// default.
+    #[inline]
+    pub fn count_read(&self, table: &OpenTable, index: Option<usize>, rows: u64) {
+        if self.env.globals.flag(VarId::Userstat) {
+            table.count_read(index, rows);
+        }
     }
 
     /// Swaps the counters: statements are counted in `other` from now on, and `other` gets the previous ones.
@@ -421,9 +431,12 @@ impl SessionTrx {
 
     /// Records a changed row, which adds to the rollback cost when a deadlock victim is chosen.
     #[inline]
-    pub fn note_changed_row(&mut self) {
+    pub fn note_changed_row(&mut self, table: &OpenTable, change: RowChange) {
         self.active_mut().locks.add_weight(1);
         self.trx_stats.changed_row();
+        if self.env.globals.flag(VarId::Userstat) {
+            table.count_change(change);
+        }
     }
 
     /// Replaces the temporary tables. The running transaction has not used any yet.

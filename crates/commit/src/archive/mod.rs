@@ -127,6 +127,7 @@ struct Sent {
     to: Lsn,
     last: CommitSeq,
     gtids: Option<GtidState>,
+    time_us: u64,
     read_ns: u64,
 }
 
@@ -350,9 +351,9 @@ impl Archiver {
         while self.sent.front().is_some_and(|sent| sent.to.0 <= at.lsn) {
             newest = self.sent.pop_front();
         }
-        let Some(Sent { to, last, gtids, .. }) = newest else { return Ok(()) };
+        let Some(Sent { to, last, gtids, time_us, .. }) = newest else { return Ok(()) };
         let bytes = to.0 - self.acknowledged.position.0;
-        self.acknowledged = Progress { position: to, last, gtids, time_us: self.progress.time_us };
+        self.acknowledged = Progress { position: to, last, gtids, time_us };
         self.log().set_archived(Some(to))?;
         self.coordinator.checkpointer.keep_for_archive_after(last);
         self.stats().acknowledged.store(to.0, Ordering::Relaxed);
@@ -445,8 +446,8 @@ impl Archiver {
         }
         self.send(link, &Frame::Range(range))?;
         self.has_history = true;
-        let (to, last, gtids) = (after.position, after.last, after.gtids.clone());
-        self.sent.push_back(Sent { to, last, gtids, read_ns });
+        let (to, last, time_us) = (after.position, after.last, after.time_us);
+        self.sent.push_back(Sent { to, last, gtids: after.gtids.clone(), time_us, read_ns });
         self.progress = after;
         self.grows_since_ns = None;
         Ok(())

@@ -87,6 +87,41 @@ pub(super) fn by_digest(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -
     rows
 }
 
+/// Returns the rows of the sums by account, host, user or thread. Statements are counted while `userstat` is
+/// on. Kinds that have not run have no rows.
+pub(super) fn by_owner(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
+    let has = |name: &str| columns.iter().any(|column| column.name == name);
+    let [has_thread, has_user, has_host] = ["THREAD_ID", "USER", "HOST"].map(has);
+    let mut sums: BTreeMap<(u64, String, String, usize), Totals> = BTreeMap::new();
+    let mut add = |owner: (u64, &str, &str), kinds: Vec<(usize, Totals)>| {
+        for (kind, totals) in kinds {
+            let key = (owner.0, owner.1.to_owned(), owner.2.to_owned(), kind);
+            sums.entry(key).or_default().merge(&totals);
+        }
+    };
+    if has_thread {
+        for process in ctx.db.processes.all() {
+            add((process.id().0, "", ""), process.statement_sums());
+        }
+    } else {
+        for ((user, host), kinds) in ctx.db.processes.account_sums() {
+            let (user, host) = (if has_user { &*user } else { "" }, if has_host { &*host } else { "" });
+            add((0, user, host), kinds.list());
+        }
+    }
+    let row = |((thread, user, host, kind), totals): ((u64, String, String, usize), Totals)| {
+        let cell = |column: &VirtualColumn| match column.name {
+            "THREAD_ID" => number(thread),
+            "USER" => text(user.as_str()),
+            "HOST" => text(host.as_str()),
+            "EVENT_NAME" => text(event_name(kind)),
+            column => sum_of(column, &totals).unwrap_or(Value::Null),
+        };
+        columns.iter().map(cell).collect()
+    };
+    sums.into_iter().map(row).collect()
+}
+
 fn seen(column: &str, first_us: u64, last_us: u64) -> Value {
     Value::Timestamp(if column == "FIRST_SEEN" { first_us } else { last_us } as i64)
 }

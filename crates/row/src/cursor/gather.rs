@@ -41,6 +41,17 @@ impl TableCursor {
         (self.batch.len(), self.batch.size_bytes())
     }
 
+    /// Notes whether a span is the whole table. The rest of a span belongs to the same scan.
+    fn note_scan(&mut self, span: &KeySpan) {
+        match span {
+            KeySpan::Range(range) if range.start.is_some() => {}
+            KeySpan::Range(range) if range.end.is_none() && self.spans.index == ROWS => {
+                self.step = Counted::ReadRndNext;
+            }
+            _ => self.step = Counted::ReadNext,
+        }
+    }
+
     /// Appends at most `limit` entries of a span. Returns the unread rest of the span, or `None` if it was
     /// read completely.
     pub(crate) fn gather(
@@ -50,6 +61,7 @@ impl TableCursor {
         limit: usize,
         into: Into<'_>,
     ) -> SqlResult<Option<KeySpan>> {
+        self.note_scan(&span);
         let view = self.view.take().expect("entries are gathered from a snapshot");
         let index = self.table.indexes[self.spans.index].id;
         let direction = if self.spans.reverse { Direction::Backward } else { Direction::Forward };
@@ -90,6 +102,7 @@ impl TableCursor {
         let rest = rest.map_err(engine_error)?;
         let step = if self.spans.reverse { Counted::ReadPrev } else { Counted::ReadNext };
         trx.counts().count_many(step, found as u64);
+        self.count_read(trx, found as u64);
         Ok(rest)
     }
 

@@ -71,6 +71,7 @@ impl TableCursor {
                 let first = self.batch_at - 1;
                 let end = self.batch.len().min(first.saturating_add(rows_max.max(1)));
                 trx.counts().count_many(self.step, (end - self.batch_at) as u64);
+                self.count_read(trx, (end - first) as u64);
                 self.batch_at = end;
                 return Ok(Some(Stored::Entries(first..end)));
             }
@@ -79,6 +80,7 @@ impl TableCursor {
             let found = self.read_row(trx, ReadAt::View(&view), candidate);
             self.view = Some(view);
             if found? {
+                self.count_read(trx, 1);
                 return Ok(Some(Stored::Single));
             }
         }

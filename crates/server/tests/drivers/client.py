@@ -1,4 +1,7 @@
-"""Logs in over TLS, verifies the server, and asks what it is encrypted with: client.py DRIVER PORT CA."""
+"""Logs in over TLS, verifies the server, asks what it is encrypted with, and calls a procedure.
+
+client.py DRIVER PORT CA
+"""
 
 import sys
 
@@ -20,3 +23,20 @@ else:
 cursor = connection.cursor()
 cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
 print("encrypted", cursor.fetchone()[1])
+
+# Both drivers pass parameters in user variables. PyMySQL leaves it to the caller to read them.
+cursor.execute("USE test")
+if driver == "pymysql":
+    cursor.callproc("answer", (7, 5, None))
+    rows = list(cursor.fetchall())
+    cursor.nextset()
+    cursor.execute("SELECT @_answer_1, @_answer_2")
+    out = cursor.fetchone()
+else:
+    out = cursor.callproc("answer", (7, 5, None))[1:]
+    rows = [row for result in cursor.stored_results() for row in result.fetchall()]
+print("called", rows[0][0], *out)
+try:
+    cursor.callproc("refuse", ())
+except Exception as error:
+    print("refused", error.args[0])

@@ -1,5 +1,6 @@
 //! Common drivers over TLS with verification of the server: they must connect if they trust the certificate
-//! authority, and refuse otherwise.
+//! authority, and refuse otherwise. Once connected, they call procedures with result sets, OUT parameters and
+//! errors, each in its own way.
 //!
 //! These tests need packages from the network, so `./x test` omits them. `./x drivers` downloads the packages
 //! and runs the tests. MariaDB's own C client is tested in `tls.rs`.
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use certificates::Certificates;
+use mysql::prelude::Queryable;
 use support::{Cohort, text};
 
 /// Returns the directory into which `./x drivers` has put the packages.
@@ -26,20 +28,33 @@ fn source(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/drivers").join(name)
 }
 
+/// The procedures that drivers call.
+const PROCEDURES: [&str; 4] = [
+    "CREATE PROCEDURE test.answer(IN a INT, INOUT b INT, OUT c VARCHAR(20)) \
+     BEGIN SELECT a * 6 AS a; SET b = b + a, c = a; END",
+    "CREATE PROCEDURE test.refuse() SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 5001, MESSAGE_TEXT = 'no'",
+    "GRANT EXECUTE ON test.* TO driver",
+    // MySQL's driver reads the parameters from the definition.
+    "GRANT SELECT ON mysql.proc TO driver",
+];
+
 /// Has a driver log in to a server whose certificate was signed by `ca.pem`, with either authority. `client`
-/// gets the port and the file of an authority.
-fn verifies(client: impl Fn(u16, &Path) -> Command) {
+/// gets the port and the file of an authority. `called` is what the driver reads from the procedure.
+fn verifies(called: &str, client: impl Fn(u16, &Path) -> Command) {
     let certificates = Certificates::new();
     let options = certificates.server_options();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let server = Cohort::new(&options);
     server.sql("CREATE USER driver IDENTIFIED BY 'secret' REQUIRE SSL");
+    let mut root = server.in_test();
+    PROCEDURES.iter().for_each(|sql| root.query_drop(sql).expect(sql));
     let attempt = |authority: &str| {
         let output = client(server.port, &certificates.path(authority)).output().expect("the driver runs");
         (output.status.success(), text(&output))
     };
     let (is_in, said) = attempt("ca.pem");
     assert!(is_in && said.contains("encrypted TLS_"), "{said}");
+    assert!(said.contains(&format!("called {called}\n")) && said.contains("refused 5001"), "{said}");
     let (is_in, said) = attempt("other-ca.pem");
     assert!(!is_in && !said.contains("encrypted"), "{said}");
     let lower = said.to_lowercase();
@@ -105,7 +120,7 @@ fn is_proven_to(client: impl Fn(u16) -> Command) {
 }
 
 fn python(driver: &'static str) {
-    verifies(|port, ca| {
+    verifies("42 12 7", |port, ca| {
         let mut command = Command::new(packages().join("python/bin/python"));
         command.arg(source("client.py")).args([driver, &port.to_string()]).arg(ca);
         command
@@ -113,7 +128,7 @@ fn python(driver: &'static str) {
 }
 
 fn node(driver: &'static str) {
-    verifies(|port, ca| {
+    verifies("42 7 48", |port, ca| {
         let mut command = Command::new("node");
         command.env("NODE_PATH", packages().join("node/node_modules"));
         command.arg(source("client.js")).args([driver, &port.to_string()]).arg(ca);
@@ -145,7 +160,7 @@ fn java_mariadb_is_given_the_proof() {
 }
 
 fn java(driver: &'static str) {
-    verifies(|port, ca| {
+    verifies("42 12 7", |port, ca| {
         let store = ca.with_extension("p12");
         let made = Command::new("keytool")
             .args(["-importcert", "-noprompt", "-alias", "ca", "-storepass", "changeit", "-file"])
@@ -190,7 +205,7 @@ fn node_mariadb() {
 #[test]
 #[ignore = "needs packages: ./x drivers"]
 fn go_sql_driver() {
-    verifies(|port, ca| {
+    verifies("42 7 48", |port, ca| {
         let mut command = Command::new(packages().join("go-client"));
         command.arg(port.to_string()).arg(ca);
         command

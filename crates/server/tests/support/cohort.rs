@@ -96,7 +96,10 @@ impl Place {
         if !seen.exists() {
             initialize(command(), &self.datadir);
         }
-        let mut child = with_options(command(), &self.options)
+        // Most tests have no use for the schema, which takes a while to create.
+        let arguments: Vec<&str> =
+            std::iter::once("--sys-schema=OFF").chain(self.options.iter().map(String::as_str)).collect();
+        let mut child = with_options(command(), &arguments)
             .arg(format!("--datadir={}", self.datadir.display()))
             .arg(format!("--socket={}", self.socket.display()))
             .args(["--bind-address=127.0.0.1", &format!("--port={port}")])

@@ -359,6 +359,7 @@ impl StatementCheck<'_> {
             | Show::Collation { .. }
             | Show::Privileges
             | Show::Plugins { .. }
+            | Show::Usage { .. }
             | Show::ProcedureStatus { .. }
             | Show::FunctionStatus { .. }
             | Show::PackageStatus { .. }

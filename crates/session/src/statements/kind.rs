@@ -238,6 +238,7 @@ fn kind_of_show(show: &Show) -> K {
         Show::Collation { .. } => K::ShowCollation,
         Show::Privileges => K::ShowPrivileges,
         Show::Plugins { .. } => K::ShowPlugins,
+        Show::Usage { .. } => K::ShowUsage,
         Show::Triggers { .. } => K::ShowTriggers,
         Show::Events { .. } => K::ShowEvents,
         Show::ProcedureStatus { .. } => K::ShowProcedureStatus,

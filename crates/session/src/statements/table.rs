@@ -267,6 +267,7 @@ statements! {
     ShowCollation           [ComShowCollations]         Keeps   Cleared Nothing    Listed    NoResultSet [];
     ShowPrivileges          [ComShowPrivileges]         Keeps   Cleared Nothing    Nothing   NoResultSet [];
     ShowPlugins             [ComShowPlugins]            Keeps   Cleared Nothing    Nothing   Anywhere    [];
+    ShowUsage               [ComShowGeneric]            Keeps   Cleared Nothing    Nothing   NoResultSet [];
     ShowTriggers            [ComShowTriggers]           Keeps   Cleared Nothing    Listed    Anywhere    [];
     ShowEvents              [ComShowEvents]             Keeps   Cleared Nothing    Listed    NoResultSet [];
     ShowProcedureStatus     [ComShowProcedureStatus]    Keeps   Cleared Nothing    Listed    NoResultSet [];

@@ -148,6 +148,11 @@ pub enum Show {
     PackageStatus {
         filter: Option<ShowFilter>,
     },
+    /// SHOW USER_STATISTICS, CLIENT_STATISTICS, TABLE_STATISTICS or INDEX_STATISTICS.
+    Usage {
+        table: &'static str,
+        filter: Option<ShowFilter>,
+    },
     Profiles,
     /// SHOW PROFILE of a statement, or of the last one.
     Profile {

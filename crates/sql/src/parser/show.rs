@@ -6,6 +6,9 @@ use super::Parser;
 use crate::ast::{ExplainFormat, Limit, ObjectName, Show, ShowFilter, Statement, VariableScope};
 use crate::lexer::Kind;
 
+/// The tables of `userstat`.
+const USAGE: [&str; 4] = ["CLIENT_STATISTICS", "INDEX_STATISTICS", "TABLE_STATISTICS", "USER_STATISTICS"];
+
 impl Parser<'_> {
     pub(super) fn show(&mut self) -> SqlResult<Statement> {
         self.advance();
@@ -166,9 +169,14 @@ impl Parser<'_> {
                 self.expect_word("FOR")?;
                 Ok(Show::Explain { format, connection: self.expr()? })
             }
-            "AUTHORS" | "CONTRIBUTORS" | "ANALYZE" | "CLIENT_STATISTICS" | "INDEX_STATISTICS"
-            | "TABLE_STATISTICS" | "USER_STATISTICS" => Err(self.unsupported(&format!("SHOW {word}"))),
-            _ => Err(self.error_at(start)),
+            "AUTHORS" | "CONTRIBUTORS" | "ANALYZE" => Err(self.unsupported(&format!("SHOW {word}"))),
+            _ => match USAGE.iter().find(|table| **table == word) {
+                Some(table) => {
+                    let filter = if self.is_any(&["WHERE"]) { self.show_filter()? } else { None };
+                    Ok(Show::Usage { table, filter })
+                }
+                None => Err(self.error_at(start)),
+            },
         }
     }
 

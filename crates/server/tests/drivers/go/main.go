@@ -1,10 +1,12 @@
-// Logs in over TLS, verifies the server, and asks what it is encrypted with: client PORT CA.
+// Logs in over TLS, verifies the server, asks what it is encrypted with, and calls a procedure: client PORT CA.
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 
@@ -31,6 +33,47 @@ func run(port, ca string) error {
 		return err
 	}
 	fmt.Println("encrypted", cipher)
+	return call(db)
+}
+
+// Calls a procedure as text and as a prepared statement, and reads its result set and its OUT parameter.
+func call(db *sql.DB) error {
+	connection, err := db.Conn(context.Background())
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	var first, second, out int
+	one := func(to *int, query string, values ...any) error {
+		rows, err := connection.QueryContext(context.Background(), query, values...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		if !rows.Next() {
+			return fmt.Errorf("no row: %s", query)
+		}
+		if err := rows.Scan(to); err != nil {
+			return err
+		}
+		for rows.NextResultSet() {
+		}
+		return rows.Err()
+	}
+	if err := one(&first, "CALL test.answer(7, @b, @c)"); err != nil {
+		return err
+	}
+	if err := one(&out, "SELECT @c"); err != nil {
+		return err
+	}
+	if err := one(&second, "CALL test.answer(?, @b, @c)", 8); err != nil {
+		return err
+	}
+	fmt.Println("called", first, out, second)
+	var refusal *mysql.MySQLError
+	if _, err := connection.ExecContext(context.Background(), "CALL test.refuse()"); errors.As(err, &refusal) {
+		fmt.Println("refused", refusal.Number)
+	}
 	return nil
 }
 
