@@ -311,7 +311,7 @@ fn read_only_refuses_functions_that_could_write() {
 
 #[test]
 fn a_function_does_not_handle_a_lock_wait_timeout() {
-    let (server, mut a) = server();
+    let (mut server, mut a) = server();
     for definition in [
         "CREATE TABLE locked (pk INT PRIMARY KEY, n INT)",
         "CREATE TABLE written (n INT)",

@@ -20,6 +20,7 @@
 //! away --begin(): HELLO, START--> sending --round(): FILE, RANGE, ACK--> sending
 //! sending --the link fails, ERROR--> away                  the mark stays, nothing is lost
 //! away, sending --give_up()--> away, without a mark        begin() starts again at the end of the log: a gap
+//! away --begin(): the repository has another log--> refused until the server starts again
 //! ```
 //!
 //! # Invariants
@@ -157,6 +158,8 @@ pub struct Archiver {
     timeline: TimelineStart,
     progress: Progress,
     sent: VecDeque<Sent>,
+    /// End of the ranges that were sent since the start of the server; `None` before the first START.
+    sent_to: Option<Lsn>,
     /// State at the newest acknowledgement.
     acknowledged: Progress,
     /// When the next range began to grow.
@@ -180,6 +183,7 @@ impl Archiver {
             timeline,
             progress,
             sent,
+            sent_to: None,
             acknowledged,
             grows_since_ns,
             has_history,
@@ -268,7 +272,9 @@ impl Archiver {
     fn begin_at(&mut self, from: Lsn, start: TimelineStart) -> Result<(), ArchiveError> {
         let log = self.coordinator.env().logs.main();
         let (wanted, end) = (Lsn(start.lsn), log.durable_end());
-        if start.timeline != self.timeline.timeline || wanted > end {
+        // The repository has nothing that this server has not sent, or had not sent before its start.
+        let is_ahead = wanted > end || self.sent_to.is_some_and(|sent| wanted > sent);
+        if start.timeline != self.timeline.timeline || is_ahead {
             return Err(ArchiveError::Foreign(format!(
                 "the repository has timeline {} up to LSN {wanted}, and this server is on timeline {} at LSN {end}: another server \
                  archives to this place, or this data directory is older than the archive. Archive to another place",
@@ -296,6 +302,7 @@ impl Archiver {
             self.acknowledged = Progress { position, ..Progress::default() };
         }
         self.progress = self.acknowledged.clone();
+        self.sent_to = self.sent_to.max(Some(position));
         log.set_archived(Some(position))?;
         self.stats().acknowledged.store(position.0, Ordering::Relaxed);
         Ok(())
@@ -447,6 +454,7 @@ impl Archiver {
         self.send(link, &Frame::Range(range))?;
         self.has_history = true;
         let (to, last, time_us) = (after.position, after.last, after.time_us);
+        self.sent_to = self.sent_to.max(Some(to));
         self.sent.push_back(Sent { to, last, gtids: after.gtids.clone(), time_us, read_ns });
         self.progress = after;
         self.grows_since_ns = None;
@@ -555,12 +563,17 @@ impl Coordinator {
                 archiver.run(&mut *link)
             });
             self.archive.is_sending.store(false, Ordering::Relaxed);
+            // The log of two servers in one place would be restored as that of one. Without the operator it
+            // is not tried again: both logs may later have records that begin at the same LSN.
+            let is_foreign = matches!(done, Err(ArchiveError::Foreign(_)));
             if let Err(error) = done {
                 self.archive.failures.fetch_add(1, Ordering::Relaxed);
-                log::error!("The archive of the log stands still, and is tried again: {error}");
+                let again = if is_foreign { "until the server starts again" } else { "and is tried again" };
+                log::error!("The archive of the log stands still, {again}: {error}");
             }
             let until = Instant::now() + pauses.next();
-            while Instant::now() < until && !self.is_closing() && !self.pipeline.is_stopped() {
+            while (is_foreign || Instant::now() < until) && !self.is_closing() && !self.pipeline.is_stopped()
+            {
                 if let Err(error) = archiver.give_up_if_full() {
                     log::error!("The archive of the log cannot be given up: {error}");
                     return;
