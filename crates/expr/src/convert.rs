@@ -10,7 +10,7 @@ use cohort_types::{
 
 use crate::context::EvalContext;
 use crate::expr::Expr;
-use crate::expr_type::{ExprType, Flavor, TypeClass};
+use crate::expr_type::{ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 
 /// Converts to a double.
 pub(crate) fn to_f64(value: &Value, ctx: &EvalContext<'_>) -> SqlResult<Option<f64>> {
@@ -105,7 +105,9 @@ fn owned_text(value: &Value, decimals: u8) -> Vec<u8> {
     let mut out = Vec::with_capacity(24);
     match value {
         // A quotient has more digits than its type; the text shows the type's digits.
-        Value::Decimal(d) if decimals <= Decimal::MAX_SCALE && d.scale() != decimals => {
+        Value::Decimal(d)
+            if decimals <= Decimal::MAX_SCALE && decimals != NOT_FIXED_DECIMALS && d.scale() != decimals =>
+        {
             d.round(i32::from(decimals)).unwrap_or(*d).write_text(&mut out);
         }
         other => other.write_text(decimals, &mut out),

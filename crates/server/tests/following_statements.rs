@@ -293,3 +293,142 @@ fn the_current_user_and_role_of_a_statement_are_those_of_the_source() {
     assert_eq!(replica.sql(&looks), expected);
     assert_eq!(last.sql(&looks), expected);
 }
+
+/// Uses of stored programs on a source: functions that write, triggers of every change, procedures with
+/// variables, handlers, transactions, dynamic SQL and DDL. `FILE` is a file with rows.
+const PROGRAMS: &[&str] = &[
+    "CREATE TABLE test.t (id INT AUTO_INCREMENT PRIMARY KEY, a VARCHAR(40), n DECIMAL(8,2), d \
+     DATETIME(3)) CHARACTER SET utf8mb4",
+    "CREATE TABLE test.log (what VARCHAR(80)) CHARACTER SET utf8mb4",
+    "CREATE FUNCTION test.f(x INT) RETURNS INT MODIFIES SQL DATA BEGIN INSERT INTO log (what) VALUES \
+     (CONCAT('f', x)); RETURN x * 2; END",
+    "CREATE TRIGGER test.before_t BEFORE INSERT ON test.t FOR EACH ROW SET NEW.a = CONCAT(NEW.a, '+')",
+    "CREATE TRIGGER test.after_t AFTER INSERT ON test.t FOR EACH ROW INSERT INTO log (what) VALUES \
+     (CONCAT('in ', NEW.id, NEW.a))",
+    "CREATE TRIGGER test.changed_t AFTER UPDATE ON test.t FOR EACH ROW INSERT INTO log (what) VALUES \
+     (CONCAT(OLD.n, '>', NEW.n))",
+    "CREATE TRIGGER test.gone_t AFTER DELETE ON test.t FOR EACH ROW INSERT INTO log (what) VALUES \
+     (CONCAT('out ', OLD.a))",
+    "CREATE PROCEDURE test.p(x INT, OUT y INT) MODIFIES SQL DATA BEGIN DECLARE v VARCHAR(20) \
+     CHARACTER SET utf8mb4 DEFAULT CONCAT('pé''', x); DECLARE d DECIMAL(8,2) DEFAULT x / 3; DECLARE w \
+     DATETIME(3) DEFAULT NOW(3); DECLARE b INT; INSERT INTO t (a, n, d) VALUES (v, d, w), (b, f(x), \
+     '2024-02-29 01:02:03.456'); UPDATE t SET n = n + x, d = w WHERE a LIKE CONCAT(v, '%'); SET y = \
+     LAST_INSERT_ID(); END",
+    "CREATE PROCEDURE test.handled() BEGIN DECLARE CONTINUE HANDLER FOR 1062 INSERT INTO log (what) \
+     VALUES ('twice'); INSERT INTO t (id, a) VALUES (900, 'first'); INSERT INTO t (id, a) VALUES \
+     (900, 'second'); END",
+    "CREATE PROCEDURE test.undone() BEGIN START TRANSACTION; INSERT INTO t (a) VALUES ('undone'); \
+     SAVEPOINT s; INSERT INTO t (a) VALUES ('undone too'); ROLLBACK TO s; UPDATE t SET a = 'kept' \
+     WHERE a = 'undone+'; COMMIT; START TRANSACTION; DELETE FROM t; ROLLBACK; END",
+    "CREATE PROCEDURE test.dynamic(name VARCHAR(20)) BEGIN EXECUTE IMMEDIATE CONCAT('CREATE TABLE \
+     test.', name, ' (a INT PRIMARY KEY)'); EXECUTE IMMEDIATE CONCAT('INSERT INTO test.', name, ' \
+     VALUES (?), (?)') USING 1, 2; CREATE TEMPORARY TABLE own AS SELECT id FROM t; INSERT INTO t (a) \
+     SELECT CONCAT('own', COUNT(*)) FROM own; DROP TEMPORARY TABLE own; END",
+    "USE test",
+    "CALL p(1, @y)",
+    "CALL p(7, @y)",
+    "INSERT INTO t (id, a) VALUES (@y + 100, 'y')",
+    "CALL handled()",
+    "CALL undone()",
+    "CALL dynamic('made')",
+    "SELECT f(5)",
+    "DO f(6)",
+    "SET @x = f(7)",
+    "SELECT COUNT(*) FROM t WHERE f(id) > 0",
+    "INSERT INTO t (a, n) SELECT a, f(id) FROM t ORDER BY id",
+    "UPDATE t SET n = f(8) ORDER BY id LIMIT 2",
+    "DELETE FROM t ORDER BY id LIMIT 1",
+    "REPLACE INTO t (id, a) VALUES (900, 'again')",
+    "INSERT INTO t (id, a) VALUES (900, 'x') ON DUPLICATE KEY UPDATE n = 5",
+    "LOAD DATA INFILE 'FILE' INTO TABLE t (a, n)",
+    "BEGIN NOT ATOMIC DECLARE i INT DEFAULT 0; WHILE i < 3 DO SET i = i + 1; INSERT INTO t (a, n) \
+     VALUES (CONCAT('while', i), i); END WHILE; END",
+    "SET sql_mode = 'ANSI_QUOTES'",
+    "CREATE DEFINER = x@y PROCEDURE \"quoted\"() COMMENT 'c' SQL SECURITY INVOKER SELECT \"a\" FROM \
+     \"t\"",
+    "SET sql_mode = DEFAULT",
+    "ALTER PROCEDURE quoted COMMENT 'changed'",
+    "CREATE OR REPLACE FUNCTION f(x INT) RETURNS VARCHAR(9) CHARACTER SET latin1 DETERMINISTIC RETURN \
+     'é'",
+    "CREATE TRIGGER second_t BEFORE INSERT ON t FOR EACH ROW PRECEDES before_t SET NEW.n = 1",
+    "DROP TRIGGER gone_t",
+    "DROP TRIGGER IF EXISTS nothing",
+    "CREATE EVENT e ON SCHEDULE EVERY 1 HOUR STARTS '2030-01-01' COMMENT 'e' DO DELETE FROM t",
+    "ALTER EVENT e RENAME TO e2",
+    "CREATE EVENT gone ON SCHEDULE EVERY 1 DAY DO SELECT 1",
+    "DROP EVENT gone",
+    "INSERT INTO t (a, n) VALUES ('last', 3)",
+];
+
+/// Queries whose results are those of the source.
+const OF_PROGRAMS: [&str; 6] = [
+    "SELECT * FROM test.t ORDER BY id",
+    "SELECT * FROM test.log ORDER BY what",
+    "SELECT * FROM test.made ORDER BY a",
+    "SELECT name, type, param_list, returns, body, definer, security_type, sql_mode, comment, \
+     character_set_client FROM mysql.proc WHERE db = 'test' ORDER BY name",
+    "SELECT TRIGGER_NAME, ACTION_ORDER, ACTION_STATEMENT, SQL_MODE, DEFINER FROM information_schema.TRIGGERS \
+     WHERE TRIGGER_SCHEMA = 'test' ORDER BY 1",
+    "SELECT EVENT_NAME, EVENT_DEFINITION, STARTS, EVENT_COMMENT, DEFINER FROM information_schema.EVENTS",
+];
+
+/// A source's changes by stored programs are the same on its replicas, whichever way it logs them. Events
+/// stay with the source.
+#[test]
+fn changes_by_stored_programs_arrive_in_every_format() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rows");
+    std::fs::write(&file, "loaded\t4\nmore\t5.5\n").expect("written");
+    let run = |mut client: mysql::Conn| {
+        for sql in PROGRAMS {
+            let sql = sql.replace("'FILE'", &format!("'{}'", file.display()));
+            client.query_drop(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    };
+    let logs = ["--log-bin=binlog", "--log-slave-updates", "--log-bin-trust-function-creators=1"];
+    let own = |number: &'static str, threads: &'static str| {
+        Cohort::new(&[&logs[..], &[number, threads, "--secure-file-priv="]].concat())
+    };
+    for format in ["STATEMENT", "MIXED", "ROW"] {
+        let binlog_format = format!("--binlog-format={format}");
+        let source = Maria::source(&["--log-bin-trust-function-creators=1", &binlog_format]);
+        let replica = own(
+            "--server-id=7",
+            if format == "MIXED" { "--slave-parallel-threads=3" } else { "--slave-parallel-threads=0" },
+        );
+        let last = Maria::new(&["--server-id=9"]);
+        replica.follow(source.port);
+        last.follow(replica.port);
+        run(source.client());
+        replica.wait_for(&source.gtid_end());
+        last.wait_for(&source.gtid_end());
+        for query in OF_PROGRAMS {
+            let expected = source.sql(query);
+            assert!(!expected.is_empty(), "{query}");
+            assert_eq!(replica.sql(query), expected, "{format}");
+            assert_eq!(last.sql(query), expected, "{format}, and on");
+        }
+        assert_eq!(replica.sql("SELECT STATUS FROM information_schema.EVENTS"), "SLAVESIDE_DISABLED");
+    }
+    // From this server, to both kinds of replicas.
+    let source = own("--server-id=8", "--slave-parallel-threads=0");
+    let (replica, maria) =
+        (own("--server-id=7", "--slave-parallel-threads=3"), Maria::new(&["--server-id=9"]));
+    replica.follow(source.port);
+    maria.follow(source.port);
+    run(source.client());
+    let end = source.sql("SELECT @@gtid_binlog_pos");
+    replica.wait_for(&end);
+    maria.wait_for(&end);
+    for query in OF_PROGRAMS {
+        let expected = source.sql(query);
+        assert_eq!(replica.sql(query), expected);
+        assert_eq!(maria.sql(query), expected);
+    }
+    for statuses in [
+        replica.sql("SELECT STATUS FROM information_schema.EVENTS"),
+        maria.sql("SELECT STATUS FROM information_schema.EVENTS"),
+    ] {
+        assert_eq!(statuses, "SLAVESIDE_DISABLED");
+    }
+}

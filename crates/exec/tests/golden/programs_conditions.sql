@@ -60,3 +60,5 @@ select calls();
 create procedure sends() select 1;
 create function calls_sender() returns int begin call sends(); return 1; end;
 select calls_sender();
+begin not atomic declare d decimal(8,2) default 0.33; select concat(d, '>'), concat(d); end;
+execute immediate 'select concat(?)' using 1.50;
