@@ -45,6 +45,7 @@ fn open(disk: &SharedFs) -> Server {
     let engine = Arc::new(engine);
     let locks = LockTable::new(1, cohort_locks::this_thread);
     let options = CoordinatorOptions {
+        archive: None,
         datadir: datadir.clone(),
         log: LogOptions {
             segment_bytes: SEGMENT_BYTES,
