@@ -728,3 +728,19 @@ fn constraints_are_shown_with_privileges_on_their_tables() {
         }
     }
 }
+
+#[test]
+fn every_account_reads_the_status_and_its_own_attributes() {
+    let mut server = server();
+    server.connect().ok("CREATE USER u@localhost");
+    let mut user = server.connect_as("u", "localhost");
+    for table in ["global_status", "session_status", "session_account_connect_attrs"] {
+        user.ok(&format!("SELECT COUNT(*) FROM performance_schema.{table}"));
+    }
+    let listed = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'performance_schema'";
+    assert_eq!(user.run(listed), "COUNT(*)\n3\n");
+    for table in ["session_connect_attrs", "threads", "events_statements_summary_by_digest"] {
+        refused(&mut user, &format!("SELECT COUNT(*) FROM performance_schema.{table}"), "1142");
+    }
+    refused(&mut user, "DELETE FROM performance_schema.global_status", "1142");
+}

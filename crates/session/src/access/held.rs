@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_catalog::{Account, AccountName, Catalog, PUBLIC, RoutineName, TableGrant, TableName, roles_of};
-use cohort_types::{Collation, Privileges, RoutineKind};
+use cohort_types::{Collation, Privilege, Privileges, RoutineKind};
 
 /// The privileges of a session's account, as of one version of the catalog: its own, those of the active role
 /// and of all roles granted to that role, and those of PUBLIC.
@@ -15,6 +15,9 @@ pub struct Access {
     /// then it may do nothing.
     holders: Vec<Arc<Account>>,
 }
+
+/// Tables of performance_schema that every account may read, as in MariaDB.
+const READ_BY_ALL: [&str; 3] = ["global_status", "session_status", "session_account_connect_attrs"];
 
 impl Access {
     pub(crate) fn of(catalog: &Catalog, name: &AccountName, role: Option<&str>) -> Access {
@@ -87,7 +90,10 @@ impl Access {
     /// Returns the privileges on a table.
     pub fn on_table(&self, schema: &str, table: &str) -> Privileges {
         let grant = self.granted_on_table(schema, table);
-        self.on_schema(schema).and(grant.map_or(Privileges::NONE, |grant| grant.table))
+        let granted = self.on_schema(schema).and(grant.map_or(Privileges::NONE, |grant| grant.table));
+        let is_of_all = schema.eq_ignore_ascii_case("performance_schema")
+            && READ_BY_ALL.iter().any(|name| table.eq_ignore_ascii_case(name));
+        if is_of_all { granted.and(Privilege::Select.into()) } else { granted }
     }
 
     /// Returns the privileges on a column. The name's case does not matter.
