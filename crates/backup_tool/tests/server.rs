@@ -492,3 +492,93 @@ fn every_moment_of_an_archived_server_can_be_restored() {
     let server = Server::start(&folder.path().join("old"));
     assert_eq!(server.values("SELECT COUNT(*) FROM shop.orders WHERE id = -2"), "0");
 }
+
+/// The commands of the how-to pages, with places of the test instead of those of the pages.
+#[test]
+fn the_commands_of_the_pages_run() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let datadir = folder.path().join("data");
+    Server::initialize(&datadir);
+    run(folder.path(), "init archived --key-file archive.key").expect("created");
+    let mut options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned).to_vec();
+    options.push(format!("--archive-to={}", place("archived")));
+    options.push(format!("--archive-key-file={}", place("archive.key")));
+    let server = Server::start_with(&datadir, &options);
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY)");
+    server.execute("INSERT INTO shop.orders SELECT seq FROM shop.seq_1_to_100");
+    let account = format!("[client]\nhost=127.0.0.1\nport={}\nuser=root\n", server.account.port);
+    for name in ["keeper.cnf", "restorer.cnf"] {
+        std::fs::write(place(name), &account).expect("written");
+    }
+    let orders = |server: &Server| server.values("SELECT COUNT(*), SUM(id) FROM shop.orders");
+    let expected = orders(&server);
+    let mut count = 0;
+    for (page, repository, key) in [
+        ("repositories", "r", "backup.key"),
+        ("move-machine", "r", "backup.key"),
+        ("new-replica", "r", "backup.key"),
+        ("dropped-table", "r", "backup.key"),
+        ("lost-key", "r", "backup.key"),
+        ("point-in-time", "archived", "archive.key"),
+    ] {
+        if page == "point-in-time" {
+            run(folder.path(), "take archived --key-file archive.key --defaults-file keeper.cnf")
+                .expect("taken");
+            server.execute("INSERT INTO shop.orders VALUES (1000)");
+            let position = Value::from(server.values("SELECT @@gtid_binlog_pos"));
+            let end = Instant::now() + Duration::from_secs(60);
+            loop {
+                let listed = run(folder.path(), "list archived --key-file archive.key").expect("listed");
+                let runs = listed["archive"].as_array().expect("an array");
+                if runs.iter().any(|run| run["gtid_position"] == position) {
+                    break;
+                }
+                assert!(Instant::now() < end, "the archive does not reach {position}: {runs:?}");
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        let name = run(folder.path(), &format!("list {repository} --key-file {key}"))
+            .map_or(String::new(), |listed| {
+                listed["backups"][0]["name"].as_str().expect("a name").to_owned()
+            });
+        let gtid = server.values("SELECT @@gtid_binlog_pos");
+        let text = std::fs::read_to_string(
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/howto").join(page).with_extension("md"),
+        );
+        for line in text.expect(page).lines().filter_map(|line| line.trim().strip_prefix("$ cohort-backup "))
+        {
+            if line.contains("s3://") {
+                continue;
+            }
+            count += 1;
+            let target = format!("target-{count}");
+            let command = line
+                .replace("/mnt/backups/db1-new", "new")
+                .replace("/mnt/backups/db1", repository)
+                .replace("/etc/cohort/backup.key", key)
+                .replace("/etc/cohort/", "")
+                .replace("/var/lib/cohort", &target)
+                .replace("/var/tmp/", &format!("scratch-{count}-"))
+                .replace("2026-11-28T19:30:00Z", "2099-01-01T00:00:00Z")
+                .replace("0-1-4711", &gtid)
+                .replace("NAME", &name);
+            if line.contains("--table shop.orders --to") {
+                server.execute("DROP TABLE shop.orders");
+            }
+            let done = run(folder.path(), &command);
+            let done = done.unwrap_or_else(|error| panic!("{page}: {command}: {error}"));
+            assert!(done.is_object(), "{page}: {command}: {done}");
+            let is_whole = folder.path().join(&target).join("cohort.version").exists();
+            if is_whole && !line.contains("--to-") {
+                let restored = Server::start(&folder.path().join(&target));
+                assert_eq!(orders(&restored), expected, "{page}: {command}");
+            }
+            if line.contains("--table") {
+                assert_eq!(orders(&server), expected, "{page}: {command}");
+            }
+        }
+    }
+    assert!(count > 20, "{count}");
+}
