@@ -45,11 +45,6 @@ impl Coordinator {
         let spill = SpillDir::open(world.fs.clone(), &spill_path)
             .map_err(|e| RecoveryError::Io(spill_path.clone(), e))?;
         let spill = Arc::new(spill);
-        if options.archive.is_some() && engines.iter().any(|engine| !engine.logs_loads()) {
-            return Err(RecoveryError::Setting(
-                "archive_to is not supported with ROCKSDB tables: the log does not have their bulk loads",
-            ));
-        }
         let began_ns = world.clock.monotonic_ns();
         let mut logs = open_logs(&world, &options, &engines)?;
         let mended_copy = logs.damaged_copy();

@@ -324,6 +324,9 @@ impl<'t> Runs<'t> {
             self.open = Some(match trx.env().engines.get(self.table.engine.0) {
                 Some(engine) => {
                     if trx.env().commit.is_archived() {
+                        if !engine.logs_loads() {
+                            return Err(SqlError::load_not_archived(engine.name()));
+                        }
                         self.redo.get_or_insert_default();
                     }
                     engine.bulk_load(space).map_err(engine_error)?

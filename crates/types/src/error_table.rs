@@ -468,6 +468,8 @@ macro_rules! error_table {
         NotSupportedYet = 1235, "42000" {
             not_supported(what: &str) = "This version of MariaDB doesn't yet support '{what}'";
             setting_has_no_effect(name: &str, why: &str) = "'{name}' has no effect: {why}";
+            load_not_archived(engine: &str) =
+                "With archive_to, a table of the {engine} engine that has rows cannot be built again or get an index: the log does not have its bulk loads";
             change_master_not_supported(option: &str) =
                 "This version of Cohort doesn't yet support 'CHANGE MASTER TO {option}'";
         };
