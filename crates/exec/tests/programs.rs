@@ -316,7 +316,7 @@ fn a_function_does_not_handle_a_lock_wait_timeout() {
         "CREATE TABLE locked (pk INT PRIMARY KEY, n INT)",
         "CREATE TABLE written (n INT)",
         "INSERT INTO locked VALUES (1, 0)",
-        "CREATE FUNCTION waits() RETURNS INT MODIFIES SQL DATA BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @h = 1; \
+        "CREATE FUNCTION waits() RETURNS INT DETERMINISTIC BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET @h = 1; \
          INSERT INTO written VALUES (1); UPDATE locked SET n = 1 WHERE pk = 1; RETURN 5; END",
         "CREATE PROCEDURE handles() BEGIN DECLARE CONTINUE HANDLER FOR 1205 SET @h = 2; \
          INSERT INTO written VALUES (2); UPDATE locked SET n = 1 WHERE pk = 1; END",
