@@ -19,15 +19,20 @@
 //! | file | concept |
 //! |---|---|
 //! | `manifest.rs` | the manifest, its encoding and checksum |
+//! | `archive_names.rs` | names and histories of the archive of the log |
 //! | `frame.rs` | frames of the archive of the log |
 //! | `sum.rs` | checksum of a file whose pieces come in any order |
 //! | `verify.rs` | comparison of a directory with its manifest |
 
+mod archive_names;
 mod frame;
 mod manifest;
 mod sum;
 mod verify;
 
+pub use archive_names::{
+    HISTORY, hex_digits, history_text, log_object_name, log_object_range, parse_history, range_name, range_of,
+};
 pub use frame::{
     ARCHIVE_FORMAT, FRAME_BYTES_MAX, FilePiece, Frame, FrameError, Hello, LogRange, TimelineStart,
     is_archive_file_name,

@@ -65,6 +65,16 @@ impl Server {
         server
     }
 
+    /// Creates a data directory and starts a server in it, with a table of 20,000 rows.
+    fn with_orders(datadir: &Path) -> Server {
+        Server::initialize(datadir);
+        let server = Server::start(datadir);
+        server.execute("CREATE DATABASE shop");
+        server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
+        server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
+        server
+    }
+
     /// Creates a data directory.
     fn initialize(datadir: &Path) {
         let created = Command::new(cohortd())
@@ -115,11 +125,7 @@ fn run(folder: &Path, arguments: &str) -> Result<Value, String> {
 fn a_running_server_is_backed_up_and_restored() {
     let folder = tempfile::tempdir().expect("a directory");
     let datadir = folder.path().join("data");
-    Server::initialize(&datadir);
-    let server = Server::start(&datadir);
-    server.execute("CREATE DATABASE shop");
-    server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
-    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
+    let server = Server::with_orders(&datadir);
     server.execute("CREATE USER keeper@localhost IDENTIFIED BY 'a # secret'");
     server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
     let options = format!(
@@ -232,11 +238,7 @@ fn execute_file(server: &Server, file: &Path) {
 fn a_clone_is_a_server_or_a_replica_that_catches_up() {
     let folder = tempfile::tempdir().expect("a directory");
     let datadir = folder.path().join("data");
-    Server::initialize(&datadir);
-    let server = Server::start(&datadir);
-    server.execute("CREATE DATABASE shop");
-    server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
-    server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
+    let server = Server::with_orders(&datadir);
     server.execute("CREATE USER keeper@localhost IDENTIFIED BY 'secret'");
     server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
     server.execute("CREATE USER repl@localhost IDENTIFIED BY 'it''s \\\\ secret'");

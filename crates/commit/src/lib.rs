@@ -85,6 +85,7 @@ mod stage;
 mod status;
 mod sync;
 mod syncer;
+mod utc;
 mod worker;
 mod xa;
 mod xa_body;
@@ -92,7 +93,7 @@ mod xa_file;
 
 pub use archive::{
     Applied, ApplyError, ApplyStop, ArchiveError, ArchiveLink, ArchiveSettings, ArchiveStats, Archiver,
-    apply_archive, parse_time,
+    apply_archive,
 };
 pub use backup::{
     BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, PIECE_BYTES,
@@ -116,5 +117,6 @@ pub use recovery_error::{RecoveryError, Row};
 pub use request::{BinlogPart, CommitRequest, GroupKind, GtidHints, Prepared};
 pub use reset::ResetError;
 pub use stage::{Durable, Gate, Ordered, Point, Stage};
+pub use utc::parse_time;
 pub use xa::{ReaderEnd, XA, XaBranches, XaHeld, XaListed, XaTaken, XaTaker, is_same_branch};
 pub use xa_body::{XaBody, XaBodyBuilder, XaHead, XaWrite, end_redo};

@@ -16,6 +16,7 @@ mod pool_dump;
 mod read_view;
 mod redo;
 mod redo_memory;
+mod redo_spool;
 mod reference;
 mod run;
 mod traits;
@@ -29,6 +30,7 @@ pub use pool_dump::{PoolDumpRequest, PoolDumpState, PoolDumpStates};
 pub use read_view::{EngineSnapshot, ReadView};
 pub use redo::{Installed, Redo, RedoFile, RedoFileGuard, RedoFiles, RedoWriter};
 pub use redo_memory::MemoryRedo;
+pub use redo_spool::RedoSpool;
 pub use reference::ReferenceEngine;
 pub use traits::{
     Batch, BulkLoad, CheckpointTask, Direction, EachWrite, Engine, EngineError, EngineSetting, EngineTrx,

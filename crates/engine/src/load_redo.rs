@@ -9,22 +9,15 @@ use std::io;
 
 use cohort_base::IndexId;
 
-use crate::redo::{Redo, RedoFile, RedoFiles, RedoWriter};
+use crate::redo::{Redo, RedoFiles};
+use crate::redo_spool::RedoSpool;
 use crate::traits::Engine;
 
 /// Bytes that are written at a time.
 const PIECE_BYTES: usize = 256 << 10;
-/// Size from which a file is complete. Replay has a file in memory.
-const FILE_BYTES: u64 = 64 << 20;
-
 /// Redo of the loads of one index, in files.
 #[derive(Default)]
-pub struct LoadRedo {
-    /// The file that is being written, and its length.
-    open: Option<(Box<dyn RedoWriter>, u64)>,
-    full: Vec<RedoFile>,
-    piece: Vec<u8>,
-}
+pub struct LoadRedo(RedoSpool);
 
 impl LoadRedo {
     /// Adds an entry that the load of the engine gets, too.
@@ -35,33 +28,15 @@ impl LoadRedo {
         index: IndexId,
         (key, value): (&[u8], &[u8]),
     ) -> io::Result<()> {
-        engine.push_load(index, key, value, &mut self.piece);
-        if self.piece.len() < PIECE_BYTES { Ok(()) } else { self.write(files) }
-    }
-
-    fn write(&mut self, files: &dyn RedoFiles) -> io::Result<()> {
-        let (mut file, before) = match self.open.take() {
-            Some(open) => open,
-            None => (files.create()?, 0),
-        };
-        file.write(&self.piece)?;
-        let bytes = before + self.piece.len() as u64;
-        self.piece.clear();
-        match bytes < FILE_BYTES {
-            true => self.open = Some((file, bytes)),
-            false => self.full.push(file.finish()?),
-        }
-        Ok(())
+        engine.push_load(index, key, value, &mut self.0.piece);
+        if self.0.piece.len() < PIECE_BYTES { Ok(()) } else { self.0.write(files) }
     }
 
     /// Makes the files durable. Returns the redo for the commit.
     pub fn finish(mut self, files: &dyn RedoFiles) -> io::Result<Vec<Redo>> {
-        if !self.piece.is_empty() {
-            self.write(files)?;
+        if !self.0.piece.is_empty() {
+            self.0.write(files)?;
         }
-        if let Some((file, _)) = self.open.take() {
-            self.full.push(file.finish()?);
-        }
-        Ok(self.full.into_iter().map(|file| Redo::in_file(file, None)).collect())
+        Ok(self.0.finish()?.into_iter().map(|file| Redo::in_file(file, None)).collect())
     }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use cohort_base::IndexId;
 use cohort_engine::{
-    Batch, EachWrite, EngineError, EngineTrx, Installed, MultiGet, ReadAt, Redo, RedoFile, RedoFiles,
-    RedoWriter, Savepoint, ScanRequest, SearchHint, WriteSet, full_key, full_range, with_full_key,
+    Batch, EachWrite, EngineError, EngineTrx, Installed, MultiGet, ReadAt, Redo, RedoFiles, RedoSpool,
+    Savepoint, ScanRequest, SearchHint, WriteSet, full_key, full_range, with_full_key,
 };
 
 use crate::inner::Inner;
@@ -27,8 +27,6 @@ use crate::views::View;
 
 /// Redo is written to a file in pieces of this size.
 const PIECE_BYTES: usize = 1 << 20;
-/// Size at which a redo file is complete. Recovery reads a file as a whole.
-const FILE_BYTES: u64 = 64 << 20;
 /// A savepoint has the number of the part above this bit, and the savepoint of the write set below.
 const PART_SHIFT: u32 = 40;
 
@@ -59,47 +57,11 @@ impl Drop for Installation {
 /// The parts that an active transaction has installed.
 struct Parts {
     installation: Installation,
-    redo: PartsRedo,
+    redo: RedoSpool,
     /// Number of parts.
     count: usize,
     /// The last part is completely installed, and its redo is written.
     is_whole: bool,
-}
-
-/// Redo of parts.
-#[derive(Default)]
-struct PartsRedo {
-    /// The file that is being written, and its length.
-    open: Option<(Box<dyn RedoWriter>, u64)>,
-    full: Vec<RedoFile>,
-    /// Redo that is not written yet.
-    piece: Vec<u8>,
-}
-
-impl PartsRedo {
-    /// Writes the piece to the current file.
-    fn write(&mut self, files: &dyn RedoFiles) -> io::Result<()> {
-        let (mut file, before) = match self.open.take() {
-            Some(open) => open,
-            None => (files.create()?, 0),
-        };
-        file.write(&self.piece)?;
-        let bytes = before + self.piece.len() as u64;
-        self.piece.clear();
-        match bytes < FILE_BYTES {
-            true => self.open = Some((file, bytes)),
-            false => self.full.push(file.finish()?),
-        }
-        Ok(())
-    }
-
-    /// Makes all redo durable.
-    fn finish(mut self) -> io::Result<Vec<RedoFile>> {
-        if let Some((file, _)) = self.open {
-            self.full.push(file.finish()?);
-        }
-        Ok(self.full)
-    }
 }
 
 /// An active transaction.
@@ -290,7 +252,7 @@ impl EngineTrx for BtreeTrx {
         let inner = &self.inner;
         let parts = self.parts.get_or_insert_with(|| {
             let installation = Installation { record: inner.versions.begin() };
-            Box::new(Parts { installation, redo: PartsRedo::default(), count: 0, is_whole: true })
+            Box::new(Parts { installation, redo: RedoSpool::default(), count: 0, is_whole: true })
         });
         if !parts.is_whole {
             return Err(EngineError::Io(io::Error::other(

@@ -23,7 +23,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use cohort_backup_format::{
-    ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart, is_archive_file_name,
+    ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart, is_archive_file_name, log_object_range,
 };
 
 use super::{
@@ -244,7 +244,7 @@ impl<'a> Archiver<'a> {
         let folder = format!("{FOLDER}/{:08x}", self.timeline);
         for object in self.repository.store().list_after(&folder, &last.name())? {
             let log = object.name.strip_prefix(&folder).and_then(|name| name.strip_prefix('/'));
-            let range = log.and_then(|log| super::pair(log.strip_suffix(".log")?));
+            let range = log.and_then(log_object_range);
             if range.is_some_and(|range| !self.written.contains(&range)) {
                 return Err(self.conflict(&object.name));
             }

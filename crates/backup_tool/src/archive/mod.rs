@@ -24,7 +24,10 @@ pub mod recovery;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cohort_backup_format::{Frame, Hello, LogRange, is_archive_file_name};
+use cohort_backup_format::{
+    Frame, Hello, LogRange, hex_digits, is_archive_file_name, log_object_name, log_object_range, range_name,
+    range_of,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
@@ -75,7 +78,7 @@ pub fn timeline_name(timeline: u32) -> String {
 }
 
 pub fn log_name(timeline: u32, from: u64, to: u64) -> String {
-    format!("{FOLDER}/{timeline:08x}/{from:016x}-{to:016x}.log")
+    format!("{FOLDER}/{timeline:08x}/{}", log_object_name(from, to))
 }
 
 /// Returns the folder of a file's parts.
@@ -88,17 +91,7 @@ fn part_name(timeline: u32, file: &str, offset: u64) -> String {
 }
 
 fn use_name(timeline: u32, file: &str, from: u64, to: u64) -> String {
-    format!("{}/{from:016x}-{to:016x}", file_folder(timeline, file))
-}
-
-fn digits<const N: usize>(text: &str) -> Option<u64> {
-    let is_hex = text.len() == N && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    is_hex.then(|| u64::from_str_radix(text, 16).ok()).flatten()
-}
-
-fn pair(text: &str) -> Option<(u64, u64)> {
-    let (from, to) = text.split_once('-')?;
-    Some((digits::<16>(from)?, digits::<16>(to)?)).filter(|(from, to)| from < to)
+    format!("{}/{}", file_folder(timeline, file), range_name(from, to))
 }
 
 /// A file that ranges name: its objects.
@@ -181,18 +174,18 @@ fn stored_below(repository: &Repository, folder: &str) -> Result<BTreeMap<u32, S
     let mut timelines: BTreeMap<u32, Stored> = BTreeMap::new();
     repository.store().list(folder, |object| {
         let parts: Vec<&str> = object.name.split('/').skip(1).collect();
-        let Some(timeline) = parts.first().and_then(|text| digits::<8>(text)) else { return };
+        let Some(timeline) = parts.first().and_then(|text| hex_digits::<8>(text)) else { return };
         let timeline = timeline as u32;
         let stored = timelines.entry(timeline).or_default();
         match parts[1..] {
             [log] => {
-                if let Some((from, to)) = log.strip_suffix(".log").and_then(pair) {
+                if let Some((from, to)) = log_object_range(log) {
                     stored.segments.push(Segment { timeline, from, to, stored: object.bytes });
                 }
             }
             ["files", file, part] => {
                 let file = stored.files.entry(file.to_owned()).or_default();
-                match (digits::<16>(part), pair(part)) {
+                match (hex_digits::<16>(part), range_of(part)) {
                     (Some(offset), _) => drop(file.parts.insert(offset, object.bytes)),
                     (_, Some(range)) => drop(file.uses.insert(range)),
                     _ => {}
@@ -316,7 +309,7 @@ fn has_file(repository: &Repository, timeline: u32, file: &str) -> Result<bool> 
     let Some((length, ..)) = split_part(&first) else { return Ok(false) };
     let mut sizes = BTreeSet::new();
     let folder = file_folder(timeline, file);
-    let offset_of = |name: &str| digits::<16>(name.strip_prefix(&folder)?.strip_prefix('/')?);
+    let offset_of = |name: &str| hex_digits::<16>(name.strip_prefix(&folder)?.strip_prefix('/')?);
     repository.store().list(&folder, |part| sizes.extend(offset_of(&part.name)))?;
     Ok((0..length.max(1)).step_by(CHUNK_BYTES).all(|offset| sizes.contains(&offset)))
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use cohort_backup_format::UNFINISHED;
+use cohort_backup_format::{HISTORY, TimelineStart, UNFINISHED, history_text};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -32,8 +32,6 @@ use crate::target::Target;
 
 /// Folder of the fetched objects in the target; removed at the end.
 const FOLDER_IN_TARGET: &str = "cohort-archive";
-/// File with the history of a timeline.
-const HISTORY: &str = "history";
 /// Resolution of the cut in a manifest.
 const CUT_RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
 /// Maximum length of the server's messages in a failure.
@@ -317,7 +315,8 @@ fn fetch(
 /// Writes the file that states which timeline follows which.
 fn write_history(folder: &Path, timeline: u32, history: &[Branch]) -> Result<()> {
     let path = folder.join(format!("{timeline:08x}/files/{HISTORY}"));
-    let lines: String = history.iter().map(|(number, from)| format!("{number} {from:016x}\n")).collect();
+    let lines =
+        history_text(history.iter().map(|(timeline, lsn)| TimelineStart { timeline: *timeline, lsn: *lsn }));
     create(&path, |file| file.write_all(lines.as_bytes()).map_err(|error| Failure::of_file(&path, error)))
 }
 

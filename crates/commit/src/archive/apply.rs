@@ -19,14 +19,18 @@ use std::fmt;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use cohort_backup_format::{Frame, LogRange, MANIFEST, Manifest, RESTORED, is_archive_file_name};
+use cohort_backup_format::{
+    Frame, HISTORY, LogRange, MANIFEST, Manifest, RESTORED, is_archive_file_name, log_object_range,
+    parse_history,
+};
 use cohort_base::{Gtid, Lsn};
 use cohort_log::{Extension, LogError, Record, Timeline};
 use cohort_vfs::{OpenMode, SharedFile, SharedFs, World};
 
-use super::names::{HISTORY, NamedFile, PIECE_BYTES, gtid_of, named_files};
+use super::names::{NamedFile, PIECE_BYTES, gtid_of, named_files};
 use crate::logs::main_dir;
 use crate::record;
+use crate::utc::parse_time;
 
 /// Where a restore ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,48 +210,16 @@ fn check_stop(fs: &SharedFs, datadir: &Path, stop: ApplyStop) -> Result<(), Appl
     }
 }
 
-/// Parses a time of UTC, `YYYY-MM-DD HH:MM:SS[.ffffff]`, with `T` instead of the space and a `Z` at the end
-/// if wanted, or `@` and microseconds since 1970. Returns microseconds since 1970.
-pub fn parse_time(text: &str) -> Option<u64> {
-    if let Some(us) = text.strip_prefix('@') {
-        return us.parse().ok();
-    }
-    let text = text.strip_suffix('Z').unwrap_or(text);
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let punctuation = [(4, "-"), (7, "-"), (13, ":"), (16, ":")];
-    let is_time = whole.len() == 19
-        && whole.bytes().filter(u8::is_ascii_digit).count() == 14
-        && punctuation.iter().all(|(at, is)| whole.get(*at..at + 1) == Some(is))
-        && matches!(whole.get(10..11), Some(" " | "T"));
-    if !is_time || fraction.len() > 6 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let fraction_us: u64 = format!("{fraction:0<6}").parse().ok()?;
-    Some(seconds_of(whole)? * 1_000_000 + fraction_us)
-}
-
-/// Returns the seconds since 1970 of a time of 19 characters.
-fn seconds_of(text: &str) -> Option<u64> {
-    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-    // Days since 1970 in the Gregorian calendar, with years that begin in March.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
-    u64::try_from(((days * 24 + hour) * 60 + minute) * 60 + second).ok()
-}
-
 /// Lists the ranges of a timeline, ordered by LSN.
 fn objects(fs: &SharedFs, dir: &Path, timeline: u32) -> Result<Vec<Object>, ApplyError> {
     let dir = dir.join(format!("{timeline:08x}"));
     if !fs.exists(&dir) {
         return Ok(Vec::new());
     }
-    let hex = |text: &str| (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok()).flatten().map(Lsn);
     let names = fs.list(&dir).map_err(|e| ApplyError::Io(dir.clone(), e))?;
     let object = |name: &PathBuf| {
-        let (from, to) = name.to_str()?.strip_suffix(".log")?.split_once('-')?;
-        Some(Object { from: hex(from)?, to: hex(to)?, path: dir.join(name) })
+        let (from, to) = log_object_range(name.to_str()?)?;
+        Some(Object { from: Lsn(from), to: Lsn(to), path: dir.join(name) })
     };
     let mut objects: Vec<Object> = names.iter().filter_map(object).collect();
     objects.sort_by_key(|object| (object.from, object.to));
@@ -259,12 +231,10 @@ fn history(fs: &SharedFs, dir: &Path, timeline: u32) -> Result<Vec<Timeline>, Ap
     let path = dir.join(format!("{timeline:08x}/files/{HISTORY}"));
     let file = fs.open(&path, OpenMode::Read).map_err(|e| ApplyError::Io(path.clone(), e))?;
     let text = read_text(file).map_err(|e| ApplyError::Io(path.clone(), e))?;
-    let line = |line: &str| {
-        let (number, from) = line.split_once(' ')?;
-        Some(Timeline { number: number.parse().ok()?, from: Lsn(u64::from_str_radix(from, 16).ok()?) })
-    };
-    match text.lines().map(line).collect::<Option<Vec<_>>>() {
-        Some(history) if history.last().is_some_and(|last| last.number == timeline) => Ok(history),
+    match parse_history(&text) {
+        Some(history) if history.last().is_some_and(|last| last.timeline == timeline) => {
+            Ok(history.iter().map(|it| Timeline { number: it.timeline, from: Lsn(it.lsn) }).collect())
+        }
         _ => Err(ApplyError::Damaged(path, "it is no history of the timeline".to_owned())),
     }
 }
@@ -451,30 +421,5 @@ impl Pass<'_> {
         self.applied.bytes = self.applied.lsn.0 - begin.0;
         self.log.finish()?;
         Ok(self.applied)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_time;
-
-    #[test]
-    fn times_of_manifests_are_those_of_the_calendar() {
-        let cases = [
-            ("1970-01-01T00:00:00Z", Some(0)),
-            ("2000-02-28T23:59:59Z", Some(951_782_399)),
-            ("2024-02-29T23:59:59Z", Some(1_709_251_199)),
-            ("2100-03-01T00:00:00Z", Some(4_107_542_400)),
-            ("2024-02-29 23:59:59", Some(1_709_251_199)),
-            ("2024-02-29", None),
-            ("2024-02-29 23:59:59 CET", None),
-            ("29.02.2024 23:59:59", None),
-            ("", None),
-        ];
-        cases.iter().for_each(|(text, s)| {
-            assert_eq!(parse_time(text), s.map(|s: u64| s * 1_000_000), "{text}");
-        });
-        assert_eq!(parse_time("1970-01-01 00:00:01.25"), Some(1_250_000));
-        assert_eq!(parse_time("@77"), Some(77));
     }
 }

@@ -39,7 +39,8 @@
 //! elsewhere.
 //!
 //! # What is missing
-//! Separate logs and RocksDB (refused at the start). RESET MASTER (refused: the log does not have it).
+//! Separate logs (refused at the start). Bulk loads of RocksDB, and RESET MASTER (refused: the log does not have
+//! them).
 
 mod apply;
 pub(crate) mod names;
@@ -55,7 +56,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cohort_backup_format::{ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart};
+use cohort_backup_format::{
+    ARCHIVE_FORMAT, FilePiece, Frame, HISTORY, Hello, LogRange, TimelineStart, history_text,
+};
 use cohort_base::{CommitSeq, Lsn};
 use cohort_binlog::GtidState;
 use cohort_log::{Log, LogError};
@@ -65,8 +68,8 @@ use crate::checkpoint::needed_bytes;
 use crate::coordinator::Coordinator;
 use crate::record;
 
-pub use apply::{Applied, ApplyError, ApplyStop, apply_archive, parse_time};
-use names::{HISTORY, NamedFile, PIECE_BYTES, gtid_of, named_files};
+pub use apply::{Applied, ApplyError, ApplyStop, apply_archive};
+use names::{NamedFile, PIECE_BYTES, gtid_of, named_files};
 pub use settings::ArchiveSettings;
 pub use stats::ArchiveStats;
 
@@ -247,9 +250,7 @@ impl Archiver {
             let last = self.coordinator.env().view.read().view.seq();
             self.coordinator.checkpointer.keep_for_archive_after(last);
         }
-        let timelines = self.log().timelines();
-        let timelines: Vec<_> =
-            timelines.iter().map(|it| TimelineStart { timeline: it.number, lsn: it.from.0 }).collect();
+        let timelines = starts(&self.log().timelines());
         self.timeline = *timelines.last().expect("a log has a timeline");
         let hello = Hello {
             format: ARCHIVE_FORMAT,
@@ -446,7 +447,8 @@ impl Archiver {
         read_ns: u64,
     ) -> Result<(), ArchiveError> {
         if !self.has_history {
-            self.send_file(link, HISTORY, &history(&self.log().timelines()))?;
+            let history = history_text(starts(&self.log().timelines()));
+            self.send_file(link, HISTORY, history.as_bytes())?;
         }
         for file in &files {
             self.send_spilled(link, file)?;
@@ -517,10 +519,8 @@ fn checksum_of(fs: &SharedFs, path: &Path) -> io::Result<u32> {
     }
 }
 
-/// Formats the history of a timeline.
-fn history(timelines: &[cohort_log::Timeline]) -> Vec<u8> {
-    let lines = timelines.iter().map(|it| format!("{} {:016x}\n", it.number, it.from.0));
-    lines.collect::<String>().into_bytes()
+fn starts(timelines: &[cohort_log::Timeline]) -> Vec<TimelineStart> {
+    timelines.iter().map(|it| TimelineStart { timeline: it.number, lsn: it.from.0 }).collect()
 }
 
 impl Coordinator {
@@ -549,8 +549,7 @@ impl Coordinator {
         (bytes, ns / 1_000_000_000)
     }
 
-    /// Runs the archive on the calling thread until the server stops. `connect` starts the program. `pause`
-    /// waits up to a time, or returns at once when the server stops.
+    /// Runs the archive on the calling thread until the server stops. `connect` starts the program.
     pub fn run_archive(self: Arc<Self>, connect: &mut dyn FnMut() -> io::Result<Box<dyn ArchiveLink>>) {
         let Some(mut archiver) = Archiver::new(Arc::clone(&self)) else { return };
         let mut pauses = Pauses::default();

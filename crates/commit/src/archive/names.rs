@@ -9,8 +9,6 @@ use crate::RecoveryError;
 use crate::record::{self, Commit, RedoRef};
 use crate::recovery_error::unreadable;
 
-/// File with the history of the timeline.
-pub const HISTORY: &str = "history";
 /// Bytes of a file that are copied at a time.
 pub const PIECE_BYTES: usize = 1 << 20;
 
@@ -55,7 +53,7 @@ pub fn gtid_of(commit: &Commit<'_>) -> Option<Gtid> {
 pub(crate) fn prepare_spill(log: &Log, spill: &SpillDir, spilled: &mut Vec<(CommitSeq, String)>) {
     spill.keep_for_archive(log.generation().0);
     let Some(from) = log.archived().filter(|from| *from < log.retained()) else { return };
-    let read = || -> Result<(), RecoveryError> {
+    let mut read = || -> Result<(), RecoveryError> {
         let mut reader = log.read(from)?;
         while let Some(record) = reader.next()?.filter(|record| record.lsn < log.retained()) {
             if record.kind == record::COMMIT {
@@ -66,7 +64,6 @@ pub(crate) fn prepare_spill(log: &Log, spill: &SpillDir, spilled: &mut Vec<(Comm
         }
         Ok(())
     };
-    let mut read = read;
     if let Err(error) = read() {
         log::error!("The part of the log that is not archived yet cannot be read: {error}");
     }

@@ -87,6 +87,7 @@ use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
 use crate::logs::{engine_dir, main_dir};
 use crate::record::{self, Checkpoint, RedoRef};
+use crate::utc::time_text;
 
 pub use directory::DirectorySink;
 pub use error::BackupError;
@@ -649,39 +650,4 @@ fn wait_for_gate<T>(
         std::thread::sleep(GATE_PAUSE);
     }
     Err(BackupError::Gated)
-}
-
-/// Formats a time as RFC 3339, in whole seconds of UTC.
-fn time_text(us: u64) -> String {
-    let seconds = us / 1_000_000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days from 1 March of year 0, in eras of 400 years.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_shifted + 2) / 5 + 1;
-    let month = if month_shifted < 10 { month_shifted + 3 } else { month_shifted - 9 };
-    let year = 400 * era + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::time_text;
-
-    #[test]
-    fn times_are_those_of_the_calendar() {
-        let cases = [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_709_251_199, "2024-02-29T23:59:59Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ];
-        cases.iter().for_each(|(s, text)| assert_eq!(time_text(s * 1_000_000), *text));
-    }
 }

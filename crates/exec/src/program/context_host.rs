@@ -435,15 +435,12 @@ impl<'h> ContextHost<'h> {
         if scope == Scope::Global {
             let callbacks = self.db.callbacks.read().clone();
             callbacks.map_or(Ok(()), |callbacks| callbacks.check_settable(id))?;
+            let refused = || SqlError::not_supported("SET of this variable in a function or trigger");
             let is_of_audit = name.to_ascii_lowercase().starts_with("server_audit_");
             return match id {
                 VarId::ReadOnly => Err(cohort_trx::active_locks()),
-                _ if is_of_audit => {
-                    Err(SqlError::not_supported("SET of this variable in a function or trigger"))
-                }
-                VarId::EventScheduler | VarId::GtidBinlogState | VarId::GtidSlavePos => {
-                    Err(SqlError::not_supported("SET of this variable in a function or trigger"))
-                }
+                _ if is_of_audit => Err(refused()),
+                VarId::EventScheduler | VarId::GtidBinlogState | VarId::GtidSlavePos => Err(refused()),
                 _ => Ok(id),
             };
         }

@@ -39,17 +39,18 @@ impl Session {
 
     /// Returns the value of an expression without tables.
     pub(crate) fn eval_alone(&mut self, expr: &ast::Expr, job: &Job<'_>) -> SqlResult<Value> {
-        let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
-        let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(vec![item]))));
-        let row = self.query_one_row(&query, job)?;
-        Ok(row.into_iter().next().unwrap_or(Value::Null))
+        self.eval(expr, job, false)
     }
 
     /// Returns the value of an argument of CALL. In strict mode, a warning is an error.
     pub(crate) fn eval_argument(&mut self, expr: &ast::Expr, job: &Job<'_>) -> SqlResult<Value> {
+        let is_strict = self.state.settings.env.sql_mode.is_strict();
+        self.eval(expr, job, is_strict)
+    }
+
+    fn eval(&mut self, expr: &ast::Expr, job: &Job<'_>, is_strict: bool) -> SqlResult<Value> {
         let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
         let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(vec![item]))));
-        let is_strict = self.state.settings.env.sql_mode.is_strict();
         let row = self.query_value(&query, job, is_strict)?;
         Ok(row.into_iter().next().unwrap_or(Value::Null))
     }
