@@ -39,8 +39,8 @@
 //! elsewhere.
 //!
 //! # What is missing
-//! Separate logs (refused at the start). Bulk loads of RocksDB, and RESET MASTER (refused: the log does not have
-//! them).
+//! Separate logs (refused at the start). Bulk loads of RocksDB, and RESET MASTER (refused: the log does not
+//! have them).
 
 mod apply;
 pub(crate) mod names;
