@@ -33,6 +33,9 @@ pub trait Session: Send {
     /// same password, and its session was not killed.
     fn is_valid(&self, peer: &Peer) -> bool;
 
+    /// Returns whether KILL has ended the session.
+    fn is_killed(&self) -> bool;
+
     /// Runs a statement.
     fn run(&mut self, sql: &str) -> Result<Rows, Refused>;
 }

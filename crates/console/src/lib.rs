@@ -78,6 +78,7 @@ impl Console {
             let server = Server {
                 listeners: &listeners,
                 answers: of_server,
+                connections_max: routes.settings.connections_max,
                 accept_tls: &|early| host.accept_tls(early),
                 serve: &|request, peer, connection| routes.serve(request, peer, connection, &jobs),
             };

@@ -74,9 +74,10 @@ impl Logins {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Ends the sessions that were not used for long.
+    /// Ends the sessions that were not used for long, or were killed.
     pub fn expire(&mut self, now: Instant) {
-        self.all.retain(|login| now.saturating_duration_since(login.used) < IDLE_MAX);
+        let is_idle = |login: &Login| now.saturating_duration_since(login.used) >= IDLE_MAX;
+        self.all.retain(|login| !is_idle(login) && !login.session.is_killed());
     }
 
     /// Returns the session of a key, and counts its use. Ends it if its account could not log in again.
@@ -118,6 +119,9 @@ mod tests {
         }
         fn is_valid(&self, _: &Peer) -> bool {
             self.0.load(Ordering::Relaxed)
+        }
+        fn is_killed(&self) -> bool {
+            false
         }
         fn run(&mut self, _: &str) -> Result<Rows, Refused> {
             Ok(Rows::default())

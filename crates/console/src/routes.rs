@@ -37,6 +37,8 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// Figures need a login from other addresses than loopback.
     pub needs_login: bool,
+    /// Maximum number of connections that are served at the same time, and of those that are rejected.
+    pub connections_max: usize,
 }
 
 /// Time that one rendering of the metrics serves all scrapers.

@@ -66,6 +66,7 @@ type Cells = Vec<Option<Box<Totals>>>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KindTimes {
     pub sum_ns: u64,
+    pub errors: u64,
     pub latencies: Latencies,
 }
 
@@ -151,6 +152,7 @@ impl Shards {
             let latency_ns = measured.get(Measure::Latency);
             let times = &mut held.kinds[kind];
             times.sum_ns = times.sum_ns.wrapping_add(latency_ns);
+            times.errors = times.errors.wrapping_add(measured.get(Measure::Errors));
             times.latencies.record(latency_ns / 1000);
         }
         let (cell, made) = cell_of(&mut held.cells, slot);
@@ -167,6 +169,7 @@ impl Shards {
             }
             for (sum, times) in all.iter_mut().zip(&held.kinds) {
                 sum.sum_ns = sum.sum_ns.wrapping_add(times.sum_ns);
+                sum.errors = sum.errors.wrapping_add(times.errors);
                 sum.latencies.merge(&times.latencies);
             }
         }

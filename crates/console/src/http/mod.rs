@@ -10,8 +10,8 @@
 //! # Limits
 //! | what | limit | when exceeded |
 //! |---|---|---|
-//! | connections served at the same time | [`CONNECTIONS_MAX`] | the oldest that has sent no request for a second is closed, else status 503 |
-//! | connections that are rejected at the same time | [`REJECTED_MAX`] | closed |
+//! | connections served at the same time | [`Server::connections_max`] | the oldest that has sent no request for a second is closed, else status 503 |
+//! | connections that are rejected at the same time | the same number | closed |
 //! | a request's line and headers | [`HEAD_BYTES_MAX`] | status 431 |
 //! | headers | [`HEADERS_MAX`] | status 431 |
 //! | a body | [`BODY_BYTES_MAX`] | status 413 |
@@ -32,10 +32,6 @@ pub use request::{Method, Request};
 pub use response::{Body, Response};
 pub use server::{Answers, Outcome, Server};
 
-/// Maximum number of connections that are served at the same time.
-pub const CONNECTIONS_MAX: usize = 128;
-/// Maximum number of connections whose rejection is being sent.
-pub const REJECTED_MAX: usize = 512;
 /// Maximum size of request line and headers.
 pub const HEAD_BYTES_MAX: usize = 8 << 10;
 /// Maximum number of headers.

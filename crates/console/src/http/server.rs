@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use super::connection::{Connection, Peer, Progress};
 use super::request::Request;
 use super::response::Response;
-use super::{CONNECTIONS_MAX, REJECTED_MAX};
 
 /// Pause after a failed accept; most likely the process is out of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -71,6 +70,8 @@ impl Answers {
 pub struct Server<'s> {
     pub listeners: &'s [TcpListener],
     pub answers: Arc<Answers>,
+    /// Maximum number of connections that are served at the same time, and of those that are rejected.
+    pub connections_max: usize,
     /// Begins TLS with the bytes that have arrived.
     pub accept_tls: &'s dyn Fn(Vec<u8>) -> Option<TlsStream>,
     /// Answers a request, or passes it on under the id of its connection.
@@ -177,11 +178,11 @@ impl Server<'_> {
             if socket.set_nonblocking(true).is_err() {
                 continue;
             }
-            if served.len() >= CONNECTIONS_MAX {
+            if served.len() >= self.connections_max {
                 let now = Instant::now();
                 match served.iter().position(|it| it.is_dispensable(now)) {
                     Some(place) => _ = served.remove(place),
-                    None if rejected.len() < REJECTED_MAX => {
+                    None if rejected.len() < self.connections_max => {
                         let mut connection = Connection::rejected(socket, address);
                         if self.go_on(&mut connection) {
                             rejected.push(connection);

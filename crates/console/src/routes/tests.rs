@@ -16,6 +16,9 @@ impl Session for StubSession {
     fn is_valid(&self, _: &Peer) -> bool {
         true
     }
+    fn is_killed(&self) -> bool {
+        false
+    }
     fn run(&mut self, sql: &str) -> Result<Rows, Refused> {
         match sql.starts_with("KILL") {
             true => Err(Refused { number: 1095, message: "You are not owner".into() }),
@@ -61,7 +64,8 @@ const REMOTE: &str = "192.0.2.7:5";
 
 impl Bench {
     fn new() -> Bench {
-        let settings = Settings { port: 9, hosts: vec!["db.example".into()], needs_login: true };
+        let settings =
+            Settings { port: 9, hosts: vec!["db.example".into()], needs_login: true, connections_max: 8 };
         let routes = Arc::new(Routes::new(settings, Arc::new(Stub)));
         let worker = Worker { routes: Arc::clone(&routes), logins: Logins::new(World::real().rng) };
         Bench { routes, worker }
