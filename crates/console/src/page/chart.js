@@ -1,13 +1,14 @@
 // Charts of the history: lines over time in SVG, with the values under the pointer, and the same as a table.
 
 import { h, s, put } from "./dom.js";
-import { clock } from "./format.js";
+import { bytes, clock } from "./format.js";
 
 const HEIGHT = 150, LEFT = 52, RIGHT = 8, TOP = 8, BOTTOM = 20;
 
-/// Rounds up to 1, 2, 2.5 or 5 times a power of ten.
-function roundUp(value) {
+/// Rounds up to 1, 2, 2.5 or 5 times a power of ten; sizes to a power of two.
+function roundUp(value, format) {
   if (!(value > 0)) return 1;
+  if (format === bytes) return 2 ** Math.ceil(Math.log2(value * 0.999999));
   const magnitude = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 2.5, 5, 10].map(step => step * magnitude).find(top => top >= value * 0.999999);
 }
@@ -58,7 +59,7 @@ export class Chart {
     const first = Math.max(0, begin.findIndex(at => at >= from));
     let most = 0;
     for (const values of sums) for (let n = first; n < values.length; n++) if (values[n] > most) most = values[n];
-    const top = roundUp(most);
+    const top = roundUp(most, this.format);
     const x = at => LEFT + (at - from) / (until - from) * (width - LEFT - RIGHT);
     const y = value => TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
     const svg = s("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": this.title });
@@ -84,8 +85,8 @@ export class Chart {
         const path = points.map(([px, py]) => px.toFixed(1) + " " + py.toFixed(1)).join("L");
         const base = y(0).toFixed(1);
         if (this.lines.length === 1 || this.stacked)
-          svg.append(s("path", { class: "area l" + line, d: `M${points[0][0].toFixed(1)} ${base}L${path}L${points.at(-1)[0].toFixed(1)} ${base}Z` }));
-        svg.append(points.length === 1
+          svg.append(s("path", { class: (this.stacked ? "area solid l" : "area l") + line, d: `M${points[0][0].toFixed(1)} ${base}L${path}L${points.at(-1)[0].toFixed(1)} ${base}Z` }));
+        if (!this.stacked) svg.append(points.length === 1
           ? s("circle", { class: "dot l" + line, cx: points[0][0].toFixed(1), cy: points[0][1].toFixed(1), r: 2 })
           : s("path", { class: "line l" + line, d: "M" + path }));
       }

@@ -29,7 +29,7 @@ export function membersOf(deadlock) {
 }
 
 function drawing(members) {
-  const width = 640, height = 60 + 96 * members.length;
+  const width = 640, height = 96 * members.length - 8;
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, class: "deadlock", role: "img", "aria-label": "The last deadlock: each transaction waits for the next one" });
   svg.append(s("defs", null, s("marker", { id: "arrow", viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, s("path", { d: "M0 0L10 5L0 10Z" }))));
   members.forEach((member, n) => {

@@ -5,13 +5,24 @@ import { bytes, ms, number, text } from "./format.js";
 import { get, post, rowsOf } from "./server.js";
 import { Table, cutOf, errorOf } from "./table.js";
 
+const PAIRS = {
+  EXCLUSIVE: null,
+  SHARED_NO_WRITE: ["SHARED_WRITE", "SHARED_NO_WRITE", "SHARED_UPGRADABLE"],
+  SHARED_UPGRADABLE: ["SHARED_UPGRADABLE", "SHARED_NO_WRITE"],
+};
+/// Whether one lock of a name excludes another one.
+const excludes = (a, b) => [[a, b], [b, a]].some(([one, other]) => one in PAIRS && (PAIRS[one] === null || PAIRS[one].includes(other)));
+
 /// Returns who waits for whom: [{ waiting, blocking, what }].
 export function waitsOf(found) {
   const waits = rowsOf(found.row_waits).map(row => ({ waiting: row.waiting, blocking: row.blocking, seconds: row.seconds,
     what: row.lock_table + "." + row.lock_index + " " + row.lock_mode + (row.lock_data ? " (" + row.lock_data + ")" : "") }));
   const names = rowsOf(found.metadata_locks), place = row => [row.OBJECT_TYPE, row.OBJECT_SCHEMA, row.OBJECT_NAME].join("\0");
   for (const row of names.filter(row => row.LOCK_STATUS === "PENDING")) {
-    for (const other of names.filter(other => other.LOCK_STATUS === "GRANTED" && place(other) === place(row) && other.thread !== row.thread)) {
+    const others = names.filter(other => place(other) === place(row) && other.thread !== row.thread && excludes(row.LOCK_TYPE, other.LOCK_TYPE));
+    // Without a lock that excludes it, it waits for a stronger one that was requested before.
+    const granted = others.filter(other => other.LOCK_STATUS === "GRANTED");
+    for (const other of granted.length ? granted : others) {
       const what = row.OBJECT_TYPE.toLowerCase() + " " + [row.OBJECT_SCHEMA, row.OBJECT_NAME].filter(Boolean).join(".") + ", " + row.LOCK_TYPE;
       if (!waits.some(wait => wait.waiting === row.thread && wait.blocking === other.thread)) waits.push({ waiting: row.thread, blocking: other.thread, what });
     }
@@ -23,15 +34,12 @@ export function waitsOf(found) {
 export function treeOf(waits, describe) {
   const roots = [...new Set(waits.map(wait => wait.blocking))].filter(id => !waits.some(wait => wait.waiting === id));
   const drawn = new Set();
+  // Each session stands once, below the first that blocks it.
   const node = (id, what) => {
-    const isSeen = drawn.has(id);
-    drawn.add(id);
-    return h("li", null, h("b", null, "#" + id), " ", describe(id), what ? h("span", { class: "weak" }, " waits for " + what) : null,
-      isSeen ? null : branches(id));
-  };
-  const branches = id => {
-    const below = waits.filter(wait => wait.blocking === id);
-    return below.length ? h("ul", null, below.map(wait => node(wait.waiting, wait.what))) : null;
+    const below = waits.filter(wait => wait.blocking === id && !drawn.has(wait.waiting));
+    below.forEach(wait => drawn.add(wait.waiting));
+    return h("li", null, h("b", null, "#" + id), " ", describe(id), what ? h("div", { class: "weak small" }, "waits for " + what) : null,
+      below.length ? h("ul", null, below.map(wait => node(wait.waiting, wait.what))) : null);
   };
   return waits.length ? h("ul", { class: "tree" }, (roots.length ? roots : [waits[0].blocking]).map(id => node(id))) : h("p", { class: "weak" }, "No session waits for another one.");
 }
@@ -57,11 +65,11 @@ export const sessions = {
       { name: "Account", of: row => row.USER, show: (value, row) => [h("div", null, text(value)), h("div", { class: "weak small" }, text(row.HOST))] },
       { name: "Database", of: row => row.DB },
       { name: "Time", isNumber: true, of: row => row.TIME_MS, show: ms },
-      { name: "State", of: row => row.STATE || row.COMMAND, show: (value, row) => [badge(text(row.COMMAND), row.COMMAND === "Sleep" ? "plain" : "good"), row.isWaiting ? badge("waits", "bad") : null, h("div", { class: "weak small" }, text(row.STATE))] },
+      { name: "State", of: row => row.STATE || row.COMMAND, class: "state-cell", show: (value, row) => [badge(text(row.COMMAND), row.COMMAND === "Sleep" ? "plain" : "good"), row.isWaiting ? badge("waits", "bad") : null, h("div", { class: "weak small" }, text(row.STATE))] },
       { name: "Statement", of: row => row.INFO, class: "code wide", show: value => h("span", { class: "clip", title: value || "" }, text(value)) },
       { name: "Examined", isNumber: true, of: row => row.EXAMINED_ROWS, show: number },
       { name: "Memory", isNumber: true, of: row => row.MEMORY_USED, show: bytes },
-      { name: "Transaction", isNumber: true, of: row => row.transaction ? row.transaction.trx_rows_modified : null, show: (value, row) => row.transaction ? number(value) + " rows, " + row.transaction.seconds + " s" : "–" },
+      { name: "Transaction", isNumber: true, of: row => row.transaction ? row.transaction.trx_rows_modified : null, show: (value, row) => row.transaction ? number(value) + (value === 1 ? " row, " : " rows, ") + row.transaction.seconds + " s" : "–" },
       { name: "", of: () => "", show: (_, row) => row.INFO && row.QUERY_ID ? h("button", { type: "button", class: "danger", onclick: () => kill(row), "aria-label": "KILL the statement of session " + row.ID }, "Kill") : "" },
     ], { caption: "Sessions", empty: "No session runs a statement." });
     const all = h("input", { type: "checkbox", onchange: () => { isAll = all.checked; draw(); } });

@@ -25,7 +25,7 @@ export const statements = {
       { name: "Examined", isNumber: true, of: row => row.ROWS_EXAMINED, show: number },
       { name: "Sent", isNumber: true, of: row => row.ROWS_SENT, show: number },
       { name: "Errors", isNumber: true, of: row => row.ERRORS, show: value => value > 0 ? badge(number(value), "bad") : "0" },
-      { name: "", of: row => row.NO_INDEX_USED, show: value => value > 0 ? badge("no index", "warn") : "" },
+      { name: "", of: row => row.ROWS_EXAMINED > 0 ? row.NO_INDEX_USED : 0, show: value => value > 0 ? badge("no index", "warn") : "" },
     ], { caption: "Statements", empty: "No statement in this time. The minutes of the history are complete after a minute.", onopen: row => show(row) });
     const ranges = RANGES.map(([name, value]) => h("button", { type: "button", "aria-pressed": String(value === minutes), onclick: () => { minutes = value; press(); refresh(); } }, name));
     const orders = h("select", { "aria-label": "Order", onchange: () => { order = orders.value; refresh(); } }, ORDERS.map(([value, name]) => h("option", { value }, "by " + name)));

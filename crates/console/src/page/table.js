@@ -45,8 +45,8 @@ export class Table {
       const value = column.of(row);
       const content = column.show ? column.show(value, row) : text(value);
       const name = (column.isNumber ? "n " : "") + (column.class || "");
-      if (n === 0 && this.onopen) return h("td", { class: name }, h("button", { type: "button", class: "link", onclick: () => this.onopen(row) }, content));
-      return h("td", { class: name }, content);
+      if (n === 0 && this.onopen) return h("td", { class: name, "data-name": column.name }, h("button", { type: "button", class: "link", onclick: () => this.onopen(row) }, content));
+      return h("td", { class: name, "data-name": column.name }, content);
     };
     put(this.body, shown.length
       ? shown.map(row => h("tr", null, this.columns.map((column, n) => cell(column, row, n))))

@@ -40,7 +40,8 @@ const MEASURES: [Measure; 4] = [Measure::Calls, Measure::Errors, Measure::Latenc
 /// Compares the sums of statements with those of the minute before.
 #[derive(Default)]
 pub struct TopStatements {
-    before: HashMap<u128, [u64; 4], ahash::RandomState>,
+    /// `None` before the first call.
+    before: Option<HashMap<u128, [u64; 4], ahash::RandomState>>,
 }
 
 impl TopStatements {
@@ -50,15 +51,15 @@ impl TopStatements {
     }
 
     fn compare(&mut self, sums: &[(u128, Measured)]) -> Vec<TopStatement> {
-        let is_first = self.before.is_empty();
         let mut now: HashMap<u128, [u64; 4], ahash::RandomState> = HashMap::default();
         for (digest, measured) in sums {
             let sum = now.entry(*digest).or_default();
             sum.iter_mut().zip(MEASURES).for_each(|(sum, measure)| *sum += measured.get(measure));
         }
         let mut all = Vec::new();
-        for (digest, sums) in now.iter().filter(|_| !is_first) {
-            let before = self.before.get(digest).copied().unwrap_or_default();
+        let Some(known) = self.before.replace(now) else { return all };
+        for (digest, sums) in self.before.iter().flatten() {
+            let before = known.get(digest).copied().unwrap_or_default();
             // Sums that are smaller than before belong to a row that was reset or evicted meanwhile.
             let before = if sums[0] < before[0] { [0; 4] } else { before };
             let since = |n: usize| sums[n].saturating_sub(before[n]);
@@ -72,7 +73,6 @@ impl TopStatements {
                 });
             }
         }
-        self.before = now;
         all.sort_by_key(|top| (std::cmp::Reverse(top.latency_us), top.digest));
         all.truncate(TOP_MAX);
         all.shrink_to_fit();

@@ -38,6 +38,7 @@ impl Sampler {
         let own = Arc::clone(&stop);
         let thread = Builder::new().name("sampler".into()).spawn(move || {
             let mut top = TopStatements::default();
+            top.walk(readings.statements());
             let mut next = Instant::now();
             while !sleep_until(&own, next) {
                 let reading = readings.take();
