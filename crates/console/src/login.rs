@@ -1,8 +1,8 @@
 //! Sessions of the console: who has logged in, and until when.
 //!
 //! # Concepts
-//! A *key* is 256 random bits in the browser's cookie. The server keeps its SHA-256 only. A *token* belongs to
-//! the same session; the page sends it as a header of each POST, which another site's page cannot do.
+//! A *key* is 256 random bits in the browser's cookie. The server keeps its SHA-256 only. A *token* belongs
+//! to the same session; the page sends it as a header of each POST, which another site's page cannot do.
 //!
 //! # End of a session
 //! By logout; after [`IDLE_MAX`] without a request; when the account could not log in again

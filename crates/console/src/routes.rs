@@ -47,7 +47,7 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Statements in a list for a range of time.
 const TOP_MAX: usize = 100;
 
-/// What answers a path.
+/// The code that answers a path.
 #[derive(Clone, Copy)]
 enum Handler {
     Metrics,
@@ -397,7 +397,8 @@ fn rows_json(result: Result<Rows, Refused>) -> Value {
     }
 }
 
-/// Runs the statements of an endpoint. One that fails, for lack of a privilege, has its error instead of rows.
+/// Runs the statements of an endpoint. One that fails, for lack of a privilege, has its error instead of
+/// rows.
 fn run_all(login: &mut Login, list: &[Query], request: &Request) -> Response {
     let mut all = Map::new();
     for query in list {

@@ -203,8 +203,8 @@ impl Statements {
     }
 
     /// Counts a statement that ended at `now_us`. Returns false, and counts nothing, if the row was evicted
-    /// or reset. `thread` numbers the calling thread. `kind` is `None` for a statement that ran inside another
-    /// one, whose time is part of the other's.
+    /// or reset. `thread` numbers the calling thread. `kind` is `None` for a statement that ran inside
+    /// another one, whose time is part of the other's.
     #[inline]
     pub fn record(
         &self,

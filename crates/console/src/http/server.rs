@@ -22,7 +22,7 @@ const REQUESTS_MAX: usize = 16;
 /// Connections accepted at a time.
 const ACCEPTED_MAX: usize = 64;
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub enum Outcome {
     Done(Response),
     /// The worker thread answers through [`Answers::put`].

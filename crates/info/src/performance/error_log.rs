@@ -1,4 +1,5 @@
-//! MySQL's `performance_schema.error_log`: the newest lines of the error log, which the server keeps in memory.
+//! MySQL's `performance_schema.error_log`: the newest lines of the error log, which the server keeps in
+//! memory.
 
 use cohort_session::{StatementContext, VirtualColumn};
 use cohort_types::Value;

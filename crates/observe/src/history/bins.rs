@@ -7,6 +7,11 @@ const SUB_BITS: u32 = 2;
 /// Number of buckets. The last one begins at 14 seconds.
 pub const BINS: usize = 96;
 
+/// Returns what a counter has grown by. One that was reset counts from zero.
+pub(super) fn difference(before: u64, now: u64) -> u64 {
+    now.checked_sub(before).unwrap_or(now)
+}
+
 /// Returns the bucket of a duration in microseconds.
 pub fn bin_of(us: u64) -> usize {
     bucket_of::<SUB_BITS>(us).min(BINS - 1)
@@ -22,7 +27,7 @@ impl Bins {
         let mut counts = Box::new([0; BINS]);
         for (n, count) in counts.iter_mut().enumerate() {
             let of = |all: &[u64]| all.get(n).copied().unwrap_or(0);
-            *count = u32::try_from(super::slot::difference(of(before), of(now))).unwrap_or(u32::MAX);
+            *count = u32::try_from(difference(of(before), of(now))).unwrap_or(u32::MAX);
         }
         Bins(counts)
     }

@@ -22,10 +22,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cohort_vfs::{OpenMode, SharedFile, SharedFs};
+use cohort_vfs::{File, OpenMode, SharedFile, SharedFs};
 
+use super::rings::History;
 use super::slot::{Schema, SchemaNames, Slot};
-use super::{History, TIERS};
+use super::tiers::TIERS;
 
 const MAGIC: &[u8; 8] = b"COHHIST\n";
 const VERSION: u32 = 1;
@@ -62,9 +63,9 @@ impl HistoryFile {
                 false
             }
             Err(why) => {
-                let aside = own.path.with_added_extension("damaged");
-                let moved = match own.fs.rename(&own.path, &aside) {
-                    Ok(()) => format!("it was renamed to '{}'", aside.display()),
+                let damaged = own.path.with_added_extension("damaged");
+                let moved = match own.fs.rename(&own.path, &damaged) {
+                    Ok(()) => format!("it was renamed to '{}'", damaged.display()),
                     Err(error) => format!("it cannot be renamed: {error}"),
                 };
                 warning =
@@ -209,7 +210,7 @@ fn place_of(tier: usize, number: u64) -> usize {
     (number % TIERS[tier].slots as u64) as usize
 }
 
-fn write(file: &dyn cohort_vfs::File, schema: &Schema, tier: usize, slot: &Slot) -> io::Result<()> {
+fn write(file: &dyn File, schema: &Schema, tier: usize, slot: &Slot) -> io::Result<()> {
     let mut words = Vec::new();
     slot.encode(&mut words);
     words.resize(Slot::words(schema, tier), 0);

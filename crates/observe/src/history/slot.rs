@@ -1,8 +1,8 @@
 //! A slot: what the series did within one interval. Its form in the file is a row of numbers.
 
-use super::bins::{BINS, Bins};
+use super::bins::{BINS, Bins, difference};
+use super::tiers::TIERS;
 use super::top::{TOP_MAX, TopStatement};
-use super::{Reading, TIERS};
 
 /// Names of the series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,17 @@ pub struct Schema {
     pub histograms: Vec<&'static str>,
 }
 
+/// Values of all series at one moment, since the start of the server.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    pub wall_us: u64,
+    pub monotonic_ns: u64,
+    pub counters: Vec<u64>,
+    pub gauges: Vec<u64>,
+    /// Values by bucket, of each histogram.
+    pub histograms: Vec<Vec<u64>>,
+}
+
 /// A gauge within a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauge {
@@ -21,7 +32,7 @@ pub struct Gauge {
     pub max: u64,
 }
 
-/// What the series did within one interval.
+/// The movements of all series within one interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Number in its tier, from 1.
@@ -36,11 +47,6 @@ pub struct Slot {
     pub histograms: Box<[Bins]>,
     /// The statements that took most time, in slots of the last tier.
     pub top: Vec<TopStatement>,
-}
-
-/// Returns what a counter has grown by. One that was reset counts from zero.
-pub(super) fn difference(before: u64, now: u64) -> u64 {
-    now.checked_sub(before).unwrap_or(now)
 }
 
 impl Slot {

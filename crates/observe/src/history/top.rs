@@ -8,7 +8,7 @@ use crate::statements::Statements;
 /// Statements of a minute.
 pub const TOP_MAX: usize = 64;
 
-/// What the statements of one digest did within a minute.
+/// Sums of the statements of one digest within a minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TopStatement {
     pub digest: u128,

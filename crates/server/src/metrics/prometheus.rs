@@ -1,9 +1,9 @@
 //! Metrics of the server in Prometheus' text format, version 0.0.4.
 //!
 //! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>. As its naming rules require, times
-//! are in seconds and sizes in bytes, and the names of counters, and only theirs, end with `_total`. Histogram
-//! buckets end at powers of two, where the server's finer buckets can be summed exactly. The upper bound `le`
-//! is inclusive, so it is one less than the power.
+//! are in seconds and sizes in bytes, and the names of counters, and only theirs, end with `_total`.
+//! Histogram buckets end at powers of two, where the server's finer buckets can be summed exactly. The upper
+//! bound `le` is inclusive, so it is one less than the power.
 //!
 //! [`FIGURES`] is the table of metrics that are one number each: a figure of [`super::readings`], or a status
 //! variable. Labels have words of fixed lists only: steps of a commit, kinds of statements. No label contains

@@ -61,7 +61,7 @@ fn accounts_see_and_do_what_their_sql_may() {
         ("poor", "p", 200, 200),
         ("poor", "P", 403, 403),
         ("poor", "", 403, 403),
-        ("nobody", "p", 403, 403),
+        ("stranger", "p", 403, 403),
         ("r", "", 403, 403),
         ("socket", "", 403, 403),
         ("modern", "m", 200, 200),
@@ -181,7 +181,7 @@ fn accounts_see_and_do_what_their_sql_may() {
         ("poor", "CONNECT"),
         ("poor", "FAILED_CONNECT"),
         ("full", "DISCONNECT"),
-        ("nobody", "FAILED_CONNECT"),
+        ("stranger", "FAILED_CONNECT"),
         ("watcher", "QUERY"),
     ] {
         let is_there = audit
@@ -257,7 +257,7 @@ fn a_token_of_a_file_is_for_figures_only() {
 }
 
 /// A thousand scrapes at once are answered, each with the metrics or with status 503. Readers that take
-/// nothing are cut, and hold nobody up.
+/// nothing are cut, and delay no other client.
 #[test]
 fn many_and_slow_clients_are_bounded() {
     let (server, port) = server(&[]);

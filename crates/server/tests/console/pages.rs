@@ -9,8 +9,8 @@ use mysql::prelude::Queryable;
 use crate::browser::Browser;
 use crate::support::{Cohort, free_port, wait_until};
 
-/// Returns what is wrong with the layout: elements with a text that leave the window, or lie over another one.
-/// What a scrolling or clipping parent hides does not count.
+/// Returns the faults of the layout: elements with a text that leave the window, or lie over another one.
+/// Text that a scrolling or clipping parent hides does not count.
 const FAULTS: &str = r#"(() => {
   const faults = [], shown = [], name = it => it.tagName + " '" + it.textContent.trim().slice(0, 40) + "'";
   for (const element of document.querySelectorAll("body *")) {

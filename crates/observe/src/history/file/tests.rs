@@ -86,7 +86,7 @@ fn other_series_keep_those_of_the_same_names() {
 
 /// Cuts the file at many places and flips bits in many others: the server starts with a part of the history.
 #[test]
-fn a_damaged_file_costs_slots_or_is_moved_aside() {
+fn a_damaged_file_costs_slots_or_is_renamed() {
     let (_, original) = directory();
     run(&original, schema(), 0, 300);
     let file = original.open(path(), OpenMode::Read).expect("there");
@@ -137,7 +137,7 @@ fn names_end(bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn a_file_of_a_newer_format_is_moved_aside() {
+fn a_file_of_a_newer_format_is_renamed() {
     let (_, fs) = directory();
     run(&fs, schema(), 0, 60);
     let file = fs.open(path(), OpenMode::Write).expect("there");
