@@ -74,7 +74,7 @@ cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=
                                                    range, view, commit and tpcc measure each in turns, without MariaDB
 cohort-bench programs [CASE...] [--scale=F] [--seconds=N] [--repeats=N] [--servers=LIST] [--cohortd=PATH]
                       [--dir=PATH]
-                                                   stored programs beside MariaDB and PostgreSQL; cases: loop, function,
+                                                   stored programs, compared with MariaDB and PostgreSQL; cases: loop, function,
                                                    cursor, plain, before, after, call
 
 Options of run:
