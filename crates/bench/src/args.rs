@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::backup::BackupRun;
 use crate::demo::Demo;
 use crate::disk::Disk;
 use crate::engine::{self, EngineRun};
@@ -48,6 +49,7 @@ pub enum Command {
     Sql(SqlRun),
     Engine(EngineRun),
     Programs(ProgramsRun),
+    Backup(BackupRun),
     Run { run: Box<Run>, json: Option<PathBuf>, pages: Pages },
     Report { json: Vec<PathBuf>, pages: Pages },
 }
@@ -76,6 +78,8 @@ cohort-bench programs [CASE...] [--scale=F] [--seconds=N] [--repeats=N] [--serve
                       [--dir=PATH]
                                                    stored programs, compared with MariaDB and PostgreSQL; cases: loop, function,
                                                    cursor, plain, before, after, call
+cohort-bench backup [--mib=N] [--seconds=N] [--repeats=N] [--cohortd=PATH] [--dir=PATH]
+                                                   backups and the archive next to cp and mariadb-backup
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
@@ -128,6 +132,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
         Some("sql") => parse_sql(words),
         Some("engine") => parse_engine(words),
         Some("programs") => parse_programs(words),
+        Some("backup") => parse_backup(words),
         None | Some("help" | "--help" | "-h") => Ok(Command::Help),
         Some("--version" | "-V") => Ok(Command::Version),
         Some(name) => parse_run(words.with_first(name)),
@@ -364,6 +369,29 @@ fn parse_engine(mut words: Words) -> Result<Command, String> {
         words.finish(name)?;
     }
     Ok(Command::Engine(asked))
+}
+
+fn parse_backup(mut words: Words) -> Result<Command, String> {
+    let mut asked = BackupRun {
+        mib: 5 << 10,
+        measure: Duration::from_secs(10),
+        repeats: 3,
+        dir: PathBuf::from("/var/tmp"),
+        cohortd: None,
+    };
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        match name {
+            "--mib" => asked.mib = words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?,
+            "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
+            "--repeats" => asked.repeats = words.read(name, positive)?,
+            "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
+            "--dir" => asked.dir = words.value(name)?.into(),
+            other => return Err(format!("unknown word '{other}' of backup")),
+        }
+        words.finish(name)?;
+    }
+    Ok(Command::Backup(asked))
 }
 
 fn parse_demo(mut words: Words) -> Result<Command, String> {

@@ -4,6 +4,7 @@
 //! It speaks the MySQL protocol to any server. Of Cohort's crates it uses only TLS and histograms.
 
 mod args;
+mod backup;
 mod callgrind;
 mod certificate;
 mod connection;
@@ -42,6 +43,7 @@ mod ssb;
 mod tables;
 mod tpcc;
 mod tpch;
+mod turns;
 mod wire;
 mod workload;
 
@@ -73,6 +75,11 @@ fn obey(command: Command) -> Result<(), String> {
         }
         Command::Instructions(asked) => instructions::run(&asked),
         Command::Sql(asked) => sql::run(&asked),
+        Command::Backup(asked) => {
+            interrupt::catch();
+            process::raise_open_files();
+            backup::run(&asked)
+        }
         Command::Engine(asked) => {
             interrupt::catch();
             engine::run(&asked)
