@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use crate::connection::{Connection, Rows};
 use crate::dialect::Dialect;
 use crate::driver::{self, Load};
-use crate::interrupt;
 use crate::servers::{Contestant, Server, Setup};
 use crate::tables::{self, SCHEMA};
+use crate::turns::{text, turns};
 use crate::workload::{Keys, Parameter, Protocol, Scale, Schema, Step, Table, Workload};
 
 /// The measurements to run.
@@ -289,7 +289,7 @@ impl Case {
 }
 
 fn fill(server: &Server, cases: &[&Case], scale: f64, calls: bool) -> Result<(), String> {
-    let mut connection = tables::create_schema(&server.address).map_err(|error| error.to_string())?;
+    let mut connection = tables::create_schema(&server.address).map_err(text)?;
     let dialect = connection.dialect();
     for case in cases {
         for sql in of(case.setup, dialect).split("\n;;\n") {
@@ -365,31 +365,6 @@ fn call(server: &Server, measure: Duration) -> Result<Sample, String> {
     })?;
     let calls = outcome.latencies.count().max(1) as f64;
     Ok(Sample { elapsed: outcome.seconds * 1e9 / calls, processor: (after - before) * 1e9 / calls })
-}
-
-/// Measures stopped servers in turns, in alternating order.
-fn turns<T>(
-    servers: &mut [Server],
-    repeats: usize,
-    mut measure: impl FnMut(&mut Server) -> Result<T, String>,
-) -> Result<Vec<Vec<T>>, String> {
-    let mut found: Vec<Vec<T>> = servers.iter().map(|_| Vec::new()).collect();
-    for repeat in 0..repeats {
-        let mut order: Vec<usize> = (0..servers.len()).collect();
-        if repeat % 2 == 1 {
-            order.reverse();
-        }
-        for at in order {
-            servers[at].resume();
-            let one = measure(&mut servers[at]);
-            found[at].push(one.map_err(|error| servers[at].complaint(&error))?);
-            servers[at].pause();
-            if interrupt::is_requested() {
-                return Err("interrupted".to_owned());
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Returns the differences of two lists of samples, turn by turn.
