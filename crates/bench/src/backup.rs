@@ -1,7 +1,7 @@
 //! `cohort-bench backup`: backups and the archive of the log, next to `cp` and `mariadb-backup`.
 //!
 //! Three tables:
-//! - copies of servers at rest: every file is out of the page cache before each copy, and every copy is synced;
+//! - copies of servers at rest: every file is out of the page cache before each copy, every copy is synced;
 //! - a load on servers without and with backups that follow each other, at the default rate limit;
 //! - a load on a server without and with an archive.
 //!

@@ -26,6 +26,7 @@ mod plan;
 mod plot;
 mod postgres;
 mod process;
+mod programs;
 mod progress;
 mod random;
 mod recovery;
@@ -82,6 +83,10 @@ fn obey(command: Command) -> Result<(), String> {
         Command::Engine(asked) => {
             interrupt::catch();
             engine::run(&asked)
+        }
+        Command::Programs(asked) => {
+            interrupt::catch();
+            programs::run(&asked)
         }
         Command::Run { run, json, pages } => {
             interrupt::catch();
