@@ -42,6 +42,8 @@ const TARGET_SETTINGS: &[&str] = &[
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'",
     "SET SESSION foreign_key_checks = 0",
     "SET SESSION unique_checks = 0",
+    "SET SESSION max_statement_time = 0",
+    "SET SESSION wait_timeout = 31536000",
     // A row may be older than a constraint that it violates.
     "SET SESSION check_constraint_checks = 0",
 ];
@@ -85,7 +87,8 @@ pub struct Copied {
     pub triggers: Vec<String>,
 }
 
-/// Connects to the server that gets a table, and checks that it can.
+/// Connects to the server that gets a table, and checks that it can. Called before the restore and again
+/// before the copy.
 pub fn connect(account: &Account, to: &TableName) -> Result<Client> {
     let mut client = Client::connect(account)?;
     let (database, table) = (quoted(&to.database), quoted(&to.table));
@@ -122,7 +125,7 @@ pub fn copy(
     directory: &Path,
     server: &Path,
     table: &TableName,
-    target: &mut Client,
+    target: &Account,
     to: &TableName,
     progress: &Progress,
 ) -> Result<Copied> {
@@ -139,6 +142,7 @@ pub fn copy(
     let columns = columns(&mut source, table)?;
     let triggers = triggers(&mut source, table)?;
     let has_enum_errors = has_enum_errors(&mut source, table, &columns)?;
+    let target = &mut connect(target, to)?;
     target.execute(&definition)?;
     if has_enum_errors {
         target.execute(WITH_ENUM_ERRORS)?;

@@ -53,7 +53,7 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
         assert_eq!((open_tables(&replica), replica.sql("SELECT a FROM test.kept")), ("1".into(), "5".into()));
         // The values of these come with the event's group, and cannot be set within it.
         source.sql(
-            "SET STATEMENT binlog_format = STATEMENT, gtid_domain_id = 0, skip_replication = 0 FOR \
+            "SET STATEMENT binlog_format = STATEMENT, gtid_domain_id = 0 FOR \
              INSERT INTO test.t VALUES (90, 90)",
         );
         // When the source stops, all of its connections end.

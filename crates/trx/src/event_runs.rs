@@ -31,7 +31,7 @@ impl SessionTrx {
 
 /// Calls `each` with every event that has run, and the time. Called when the server starts.
 pub fn stored_event_runs(engine: &dyn Engine, mut each: impl FnMut(&[u8], i64)) -> Result<(), EngineError> {
-    let (mut range, mut batch, mut trx) = (KeyRange::default(), Batch::default(), engine.begin());
+    let (mut range, mut batch, trx) = (KeyRange::default(), Batch::default(), engine.begin());
     loop {
         let wanted = ScanRequest::forward(ReadAt::Latest, EVENT_RUNS_SPACE, &range, BATCH);
         let more = trx.scan(&wanted, &mut batch)?;
