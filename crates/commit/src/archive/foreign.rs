@@ -1,13 +1,13 @@
-//! Whether a repository has the log of this server: the proof at the begin of each connection, and the record
-//! of a refusal.
+//! Whether a repository has the log of this server: the proof at the begin of each connection, and the
+//! record of a refusal.
 //!
-//! A copy of a data directory has the log identity and the timeline of the original, and its records may begin
-//! at the same LSNs. So the server computes the checksum ([`chained`]) of the part of its own log that START
-//! names, and compares it with that of the repository.
+//! A copy of a data directory has the log identity and the timeline of the original, and its records may
+//! begin at the same LSNs. So the server computes the checksum ([`chained`]) of the part of its own log that
+//! START names, and compares it with that of the repository.
 //!
-//! A refusal is recorded in the data directory with the repository that it is about. Later starts stay refused
-//! until the operator names another repository or removes the file, because the part of the log that could
-//! prove it may be gone by then (`archive_backlog_max`).
+//! A refusal is recorded in the data directory with the repository that it is about. Later starts stay
+//! refused until the operator names another repository or removes the file, because the part of the log that
+//! could prove it may be gone by then (`archive_backlog_max`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,7 @@ pub fn proof_from(log: &Log, from: Lsn) -> Lsn {
 pub enum Proof {
     /// The repository has this log, or nothing can be compared.
     Same,
+    /// The repository has another log.
     Other,
 }
 
