@@ -68,8 +68,8 @@ pub struct LogRange {
     pub bytes: Vec<u8>,
 }
 
-/// First frame of the program: where the server begins to send, and what proves that the repository has the
-/// log of this server.
+/// First frame of the program: where the server begins to send, and what proves that the repository has
+/// the log of this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     pub timeline: u32,
@@ -83,9 +83,9 @@ pub struct Start {
     pub proof_chain: u32,
 }
 
-/// Returns the checksum of the log up to the end of these bytes, of which `chain` covers what is before them.
-/// Two logs with one identity have the same one only if they have the same records. It is a CRC-32, because
-/// the records contain their CRC-32C.
+/// Returns the checksum of the log up to the end of these bytes; `chain` covers what is before them. Two logs
+/// with one identity have the same one only if they have the same records. It is a CRC-32, because the
+/// records contain their CRC-32C.
 pub fn chained(chain: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(chain);
     hasher.update(bytes);

@@ -74,8 +74,8 @@ impl Extension {
         })
     }
 
-    /// Reads bytes of the copy's own log at an LSN, where its segments have them. Bytes before its begin may be
-    /// zeros. Returns how many were read.
+    /// Reads bytes of the copy's own log at an LSN, where its segments have them. Bytes before its begin may
+    /// be zeros. Returns how many were read.
     pub fn read_at(&self, buf: &mut [u8], lsn: Lsn) -> Result<usize, LogError> {
         let mut done = 0;
         while done < buf.len() {

@@ -50,7 +50,7 @@ pub struct LogPin {
     number: u64,
     from: u64,
     reader: LogReader,
-    /// What is before the begin, in its segment.
+    /// Bytes before the begin, in its segment.
     earlier: Vec<u8>,
 }
 
