@@ -77,7 +77,8 @@ pub struct Start {
     pub lsn: u64,
     /// [`chained`] up to there.
     pub chain: u32,
-    /// The begin of a range, as near to the `proof_lsn` of HELLO as the repository has one after it, or `lsn`.
+    /// The begin of the first range, at or after the `proof_lsn` of HELLO, from which the repository has
+    /// everything, or `lsn`.
     pub proof_lsn: u64,
     /// [`chained`] up to there.
     pub proof_chain: u32,
