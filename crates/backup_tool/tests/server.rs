@@ -412,6 +412,69 @@ fn every_moment_of_an_archived_server_can_be_restored() {
     assert_eq!(server.values("SELECT COUNT(*) FROM shop.orders WHERE id = -2"), "0");
 }
 
+#[test]
+fn a_copy_of_a_data_directory_does_not_continue_the_archive_of_the_original() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| folder.path().join(name);
+    let run = |arguments: &str| run(folder.path(), arguments);
+    run("init r --key-file key").expect("created");
+    let start = |name: &str| {
+        let mut options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned).to_vec();
+        options.push(format!("--archive-to={}", at("r").display()));
+        options.push(format!("--archive-key-file={}", at("key").display()));
+        options.push(format!("--log-error={}", at(&format!("{name}.log")).display()));
+        Server::start_with(&at(name), &options)
+    };
+    let wait = |what: &str, is_done: &dyn Fn() -> bool| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !is_done() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let reaches = |server: &Server| {
+        let position = server.values("SELECT @@gtid_binlog_pos");
+        wait(&position, &|| {
+            let listed = run("list r --key-file key").expect("listed");
+            let runs = listed["archive"].as_array().expect("an array").clone();
+            runs.iter().any(|run| run["gtid_position"] == position.as_str())
+        });
+    };
+    let logged = |text: &str| std::fs::read_to_string(at("d.log")).unwrap_or_default().matches(text).count();
+    Server::initialize(&at("d"));
+    let original = start("d");
+    original.execute("CREATE DATABASE shop");
+    original.execute("CREATE TABLE shop.t (a INT PRIMARY KEY, b CHAR(9))");
+    run(&format!("take r --key-file key --host 127.0.0.1 --user root --port {}", original.account.port))
+        .expect("taken");
+    reaches(&original);
+    drop(original);
+    let copied = Command::new("cp").arg("-a").arg(at("d")).arg(at("copy")).status();
+    assert!(copied.expect("cp runs").success());
+    // The copy is the first to archive.
+    let copy = start("copy");
+    (1..3).for_each(|n| copy.execute(&format!("INSERT INTO shop.t VALUES (3000{n}, 'of copy')")));
+    reaches(&copy);
+    drop(copy);
+    // The log of the original grows to the same LSN, and further.
+    let original = start("d");
+    wait("a refusal", &|| logged("stands still, until archive_to is another place") == 1);
+    (1..7).for_each(|n| original.execute(&format!("INSERT INTO shop.t VALUES (4000{n}, 'original')")));
+    drop(original);
+    // It stays refused: by its record of that, and without the record by the comparison of the logs.
+    let original = start("d");
+    wait("a second refusal", &|| logged("stands still, until") == 2);
+    drop(original);
+    std::fs::remove_file(at("d/archive.refused")).expect("removed");
+    let original = start("d");
+    wait("a third refusal", &|| logged("the repository has another log than this server") == 1);
+    assert_eq!(logged("The log is archived from LSN"), 1);
+    drop(original);
+    run("restore r --key-file key --to restored --to-latest").expect("restored");
+    let restored = Server::start(&at("restored"));
+    assert_eq!(restored.values("SELECT GROUP_CONCAT(a) FROM shop.t"), "30001,30002");
+}
+
 /// The commands of the how-to pages, with places of the test instead of those of the pages.
 #[test]
 fn the_commands_of_the_pages_run() {
