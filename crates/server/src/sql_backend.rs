@@ -211,6 +211,11 @@ impl SqlBackend {
         cohort_exec::drop_orphans(&self.db)
     }
 
+    /// Reads when events have run last. Called before the first session.
+    pub fn load_event_runs(&self) -> Result<(), EngineError> {
+        self.db.event_runs.load(&*self.db.engines[0])
+    }
+
     /// Returns the periodic purge of binary log files; see [`BinlogExpiry`].
     pub fn binlog_expiry(&self) -> BinlogExpiry {
         BinlogExpiry::new(&self.db.commit, &self.db.globals, &self.db.clock)
