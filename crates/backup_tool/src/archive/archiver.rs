@@ -1,8 +1,8 @@
 //! The archiver: the process that a server with `archive_to` starts.
 //!
 //! # States
-//! 1. HELLO arrives. The timeline must be free, or that of the same server and log ([`claim`]). The server must
-//!    be that of the newest backup.
+//! 1. HELLO arrives. The timeline must be free, or that of the same server and log ([`claim`]). The server
+//!    must be that of the newest backup.
 //! 2. START is sent, with the end of what the repository has, and a checksum of its log ([`start`]): a server
 //!    with another log ends here.
 //! 3. Ranges are gathered into a segment until it has [`SEGMENT_BYTES`] or is [`HOLD`] old ([`Pending`]). The

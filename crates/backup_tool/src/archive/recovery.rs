@@ -2,7 +2,8 @@
 //! a server that applies them.
 //!
 //! # Steps
-//! 1. The timeline, by default the one on which the newest backup lies ([`choose`]), and the newest backup in its history that is not after the target.
+//! 1. The timeline, by default the one on which the newest backup lies ([`choose`]), and the newest backup in
+//!    its history that is not after the target.
 //! 2. The backup is restored as module `target` describes, up to the state in which no server starts.
 //! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one ends after
 //!    the target. A gap before the target is a failure.
