@@ -533,7 +533,7 @@ impl Newcomer {
         let address = format!("127.0.0.1:{}", self.metrics);
         let mut endpoint = std::net::TcpStream::connect(address).expect("the page has turned it on");
         endpoint
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: cohort\r\nConnection: close\r\n\r\n")
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             .expect("sent");
         let mut metrics = String::new();
         endpoint.read_to_string(&mut metrics).expect("an answer");
