@@ -324,6 +324,7 @@ const HOW_TO: &[(&str, &str)] = &[
     ("docs/upgrade.md", include_str!("../../../docs/upgrade.md")),
     ("docs/replication.md", include_str!("../../../docs/replication.md")),
     ("docs/howto/monitor.md", include_str!("../../../docs/howto/monitor.md")),
+    ("docs/howto/console.md", include_str!("../../../docs/howto/console.md")),
     ("docs/howto/secure.md", include_str!("../../../docs/howto/secure.md")),
     ("docs/encryption.md", include_str!("../../../docs/encryption.md")),
     ("docs/howto/change-tables.md", include_str!("../../../docs/howto/change-tables.md")),

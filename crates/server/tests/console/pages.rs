@@ -52,7 +52,7 @@ const PAGES: [(&str, &str); 9] = [
     ("statements", "Top statements"),
     ("sessions", "waits for"),
     ("locks", "rolled back"),
-    ("commit", "one sync of the log"),
+    ("commit", "Time from COMMIT to OK, by stage"),
     ("replication", "gtid_binlog_pos"),
     ("storage", "shop.orders"),
     ("settings", "metrics_port"),
