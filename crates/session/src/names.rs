@@ -144,10 +144,11 @@ impl Names for SessionNames<'_> {
         self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
         let found = functions.find((self.catalog, self.session), (schema, name), args, self.definer())?;
         let Some(FoundFunction { schema, name, ty, function, routine }) = found else { return Ok(None) };
+        let is_aggregate = routine.as_ref().is_some_and(|routine| routine.aggregate);
         if let Some(routine) = routine {
             self.use_routine(&routine);
         }
-        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty }))
+        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty, is_aggregate }))
     }
 
     fn hooks(&self) -> &dyn SessionHooks {

@@ -1,12 +1,15 @@
-//! Stored programs compared with a real MariaDB: random programs, whose results, errors and conditions are
-//! compared on both servers.
+//! Stored programs compared with a real MariaDB: scripts (`cases`), and random programs, whose results, errors
+//! and conditions are compared on both servers.
 //!
 //! `COHORT_LONG_TESTS=1` runs many more. `COHORT_SEED=N` runs one, and prints it.
+//! `COHORT_CASE=text` runs the parts of scripts whose title contains the text.
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cases;
 mod generator;
+mod limits;
 #[allow(dead_code)] // only a part of it is used
 #[path = "../../../bench/src/random.rs"]
 mod random;
@@ -111,6 +114,14 @@ fn random_programs_answer_as_on_mariadb() {
         wrong.len(),
         wrong.iter().take(10).cloned().collect::<Vec<_>>().join("\n")
     );
+}
+
+#[test]
+fn scripts_answer_as_on_mariadb() {
+    let options = ["--log-bin=binlog", "--log-bin-trust-function-creators=1"];
+    let (cohort, mariadb) = (Cohort::new(&options), Maria::new(&options));
+    let wrong = cases::compared(&cohort.options(), &mariadb.options());
+    assert!(wrong.is_empty(), "{} outcomes differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// Waits until a query returns this.
