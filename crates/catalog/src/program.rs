@@ -129,6 +129,11 @@ impl ProgramKey {
         Collation::UTF8MB4_GENERAL_CI.sort_key(name.as_bytes(), &mut key);
         ProgramKey(key)
     }
+
+    /// Returns the bytes of the key.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Routine {

@@ -158,7 +158,7 @@ fn an_event_calls_a_procedure_of_its_name() {
     client.ok("CREATE EVENT e ON SCHEDULE EVERY 1 YEAR DO CALL e()");
     let catalog = server.db.catalog();
     let event = catalog.schemas["test"].events.values().next().expect("made").clone();
-    let conditions = cohort_exec::run_event(&server.db, &event, ConnectionId(99), false);
+    let conditions = cohort_exec::run_event(&server.db, &event, ConnectionId(99), (1_700_000_000, false));
     assert!(conditions.is_empty(), "{conditions:?}");
     assert_eq!(client.run("SELECT * FROM t"), "a | b\n1 | 1\n");
 }

@@ -16,9 +16,6 @@
 //! # Failure
 //! Errors and warnings of an event go to the error log. A run that does not start, because there is no
 //! thread, is tried again in the next round. The server's stop kills the runs as it kills all connections.
-//!
-//! # Missing
-//! The times of last runs are kept in memory: after a restart LAST_EXECUTED is NULL until the next run.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -177,8 +174,7 @@ impl EventScheduler {
         let run = Run(Arc::clone(&self.runs));
         let body = move || {
             let _run = run;
-            db.event_runs.note(&event, now);
-            for condition in run_event(&db, &event, id, next.is_none()) {
+            for condition in run_event(&db, &event, id, (now, next.is_none())) {
                 let (user, host) = &event.definer;
                 let text = format!(
                     "Event Scheduler: [{user}@{host}][{}.{}] {}",

@@ -222,6 +222,9 @@ impl SqlBackend {
         next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
         stop: &Arc<AtomicBool>,
     ) -> std::io::Result<()> {
+        if let Err(error) = cohort_exec::load_event_runs(&self.db, next_id()) {
+            log.error(format_args!("The times of the last runs of events cannot be read: {error}"));
+        }
         let at_start = self.db.globals.value(VarId::EventScheduler);
         self.db.event_scheduler_at_start.get_or_init(|| at_start.clone());
         if at_start == VarValue::text("DISABLED") {

@@ -1,12 +1,12 @@
-//! [`EventRuns`]: the times of the last runs of events.
+//! [`EventRuns`]: the times of the last runs of events. They are also stored (`cohort_trx`, `event_runs.rs`),
+//! from where they are read at the start of the server.
 
 use std::collections::HashMap;
 
 use cohort_catalog::{Event, ProgramKey};
 use parking_lot::Mutex;
 
-/// The times of the last runs since the server started. They are not part of the catalog, because a change of
-/// the catalog makes all plans stale.
+/// The times of the last runs.
 #[derive(Default)]
 pub struct EventRuns {
     runs: Mutex<HashMap<(String, ProgramKey), i64>>,
@@ -28,4 +28,9 @@ impl EventRuns {
     pub fn retain(&self, exists: impl Fn(&str, &ProgramKey) -> bool) {
         self.runs.lock().retain(|(schema, key), _| exists(schema, key));
     }
+}
+
+/// Returns the key under which the time of an event's last run is stored.
+pub fn event_run_key(event: &Event) -> Vec<u8> {
+    [event.schema.as_bytes(), b"\0", event.key().as_bytes()].concat()
 }

@@ -43,6 +43,7 @@
 //! | `parts` | incremental flush of large write sets |
 //! | `binlog`, `row_log`, `binlog_filter` | its binlog events; row events; the databases that are logged |
 //! | `auto_increment` | generated values |
+//! | `event_runs` | the times of the last runs of events |
 //! | `inner` | statements inside the running one |
 //! | `savepoint` | SAVEPOINT |
 //! | `commit`, `published` | COMMIT; waits until a transaction is published |
@@ -63,6 +64,7 @@ mod commit;
 mod engines;
 mod env;
 mod errors;
+mod event_runs;
 mod held_locks;
 mod inner;
 mod locking;

@@ -8,9 +8,12 @@ use std::sync::Arc;
 
 use cohort_base::ConnectionId;
 use cohort_catalog::{Event, Routine};
+use cohort_plan::ParamSource;
 use cohort_protocol::NullSink;
 use cohort_session::access;
-use cohort_session::{Command, ConnectionInfo, Database, Origin, Process, ProcessIdentity};
+use cohort_session::{
+    Command, ConnectionInfo, Database, Job, Origin, Process, ProcessIdentity, event_run_key,
+};
 use cohort_sql::print::quoted_name;
 use cohort_types::{Collation, DataAccess, Privilege, RoutineKind, SqlError, SqlResult, Warning};
 
@@ -18,9 +21,34 @@ use super::cache::Compiled;
 use super::routines::compiled_routine;
 use crate::session::Session;
 
-/// Runs an event. Returns the conditions that its body has left, the error last. `is_last` says that it will
+/// What the server does with an event itself.
+const JOB: Job<'static> =
+    Job { text: b"", param_at: &[], params: &[], source: ParamSource::Placeholders, more: false };
+
+/// Reads the times of the last runs of all events. `id` is that of a connection for this.
+pub fn load_event_runs(db: &Arc<Database>, id: ConnectionId) -> SqlResult<()> {
+    let catalog = db.catalog();
+    let mut events = catalog.schemas.values().flat_map(|schema| schema.events.values()).peekable();
+    let Some(first) = events.peek() else { return Ok(()) };
+    let mut session = EventSession::open(db, first, id, Origin::Server)?;
+    session.0.with_context(&JOB, |ctx| {
+        for event in events {
+            if let Some(last) = ctx.trx.event_run(&event_run_key(event))? {
+                db.event_runs.note(event, last);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Runs an event, which is due `now`. Returns the conditions that its body has left, the error last. `is_last` says that it will
 /// not run again.
-pub fn run_event(db: &Arc<Database>, event: &Event, id: ConnectionId, is_last: bool) -> Vec<Warning> {
+pub fn run_event(
+    db: &Arc<Database>,
+    event: &Event,
+    id: ConnectionId,
+    (now, is_last): (i64, bool),
+) -> Vec<Warning> {
     let mut conditions = Vec::new();
     let mut add = |outcome: SqlResult<Vec<Warning>>| match outcome {
         Ok(raised) => conditions.extend(raised),
@@ -33,6 +61,12 @@ pub fn run_event(db: &Arc<Database>, event: &Event, id: ConnectionId, is_last: b
             add(Err(error));
             return conditions;
         }
+    }
+    db.event_runs.note(event, now);
+    let noted = EventSession::open(db, event, id, Origin::Server)
+        .and_then(|mut session| session.0.note_event_run(event, now));
+    if let Err(error) = noted {
+        add(Err(error));
     }
     add(EventSession::open(db, event, id, Origin::Client).and_then(|mut session| session.0.run_event(event)));
     if is_last && !event.preserve {
@@ -108,16 +142,14 @@ impl Session {
         Ok(self.diagnostics.list().to_vec())
     }
 
+    /// Stores the time of a run.
+    fn note_event_run(&mut self, event: &Event, now: i64) -> SqlResult<()> {
+        self.with_context(&JOB, |ctx| ctx.trx.put_event_run(&event_run_key(event), now))
+    }
+
     /// Disables an event that is unchanged.
     fn disable_event(&mut self, event: &Event) -> SqlResult<()> {
-        let job = cohort_session::Job {
-            text: b"",
-            param_at: &[],
-            params: &[],
-            source: cohort_plan::ParamSource::Placeholders,
-            more: false,
-        };
-        self.with_context(&job, |ctx| cohort_ddl::disable_event(ctx, event))
+        self.with_context(&JOB, |ctx| cohort_ddl::disable_event(ctx, event))
     }
 }
 

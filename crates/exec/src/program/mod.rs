@@ -50,7 +50,7 @@ use cohort_program::{Bound, Finished};
 use cohort_protocol::ResultSink;
 use cohort_types::{SqlMode, SqlResult, Value, check_stack};
 
-pub use event::run_event;
+pub use event::{load_event_runs, run_event};
 pub use event_times::next_run;
 use session_host::SessionHost;
 

@@ -166,3 +166,71 @@ fn kill_ends_programs_everywhere() {
     client.query_drop(format!("KILL {id}")).expect("killed");
     wait_until("the event ends", || rows(&mut client, events) == "NULL\n");
 }
+
+/// A routine whose text is damaged is the only object that is unusable, also after a start.
+#[test]
+fn a_damaged_definition_disables_one_object() {
+    let mut server = Cohort::new(&["--log-bin-trust-function-creators=1"]);
+    server.sql(
+        "CREATE DATABASE d; CREATE PROCEDURE d.good() SELECT 'good'; CREATE PROCEDURE d.bad() SELECT 'bad'; CREATE \
+         FUNCTION d.f() RETURNS INT RETURN 4711",
+    );
+    let (is_dumped, dump) = server.tool("mariadb-dump", &["mysql", "proc"]);
+    assert!(is_dumped && dump.contains("RETURN 4711"), "{dump}");
+    server.sql("DROP PROCEDURE d.bad; DROP FUNCTION d.f");
+    let damaged = dump.replace("SELECT \\'bad\\'", "SELECT FROM (").replace("RETURN 4711", "RETRUN 1");
+    server.sql(&format!("USE mysql;\n{damaged}\nFLUSH PRIVILEGES;"));
+    for _ in 0..2 {
+        let mut client = server.client();
+        client.query_drop("USE d").expect("there");
+        for sql in ["CALL bad()", "SELECT f()", "INSERT INTO t VALUES (1)"] {
+            if sql.starts_with("INSERT") {
+                client.query_drop("CREATE OR REPLACE TABLE t (a INT)").expect("made");
+                let trigger = "CREATE TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.a = f()";
+                client.query_drop(trigger).expect("made");
+            }
+            let error = client.query_drop(sql).expect_err("it is damaged").to_string();
+            assert!(
+                error.contains("1457") && error.contains(if sql == "CALL bad()" { "d.bad" } else { "d.f" })
+            );
+        }
+        assert_eq!(rows(&mut client, "CALL good()"), "good\n");
+        assert!(rows(&mut client, "SHOW CREATE PROCEDURE bad").contains("SELECT FROM ("));
+        server.kill_and_restart();
+    }
+    let mut client = server.client();
+    client.query_drop("USE d").expect("there");
+    client.query_drop("DROP PROCEDURE bad").expect("dropped");
+    client.query_drop("CREATE OR REPLACE FUNCTION f() RETURNS INT RETURN 2").expect("replaced");
+    client.query_drop("INSERT INTO t VALUES (1)").expect("usable again");
+    assert_eq!(rows(&mut client, "SELECT * FROM t"), "2\n");
+}
+
+/// Passwords in bodies are in no log but the binary one.
+#[test]
+fn secrets_of_bodies_are_in_no_log() {
+    let server = Cohort::new(&["--general-log=1", "--slow-query-log=1", "--long-query-time=0"]);
+    let mut client = server.in_test();
+    for sql in [
+        "CREATE PROCEDURE p() BEGIN CREATE OR REPLACE USER u@localhost IDENTIFIED BY 'sekrit1'; SET PASSWORD FOR \
+         u@localhost = PASSWORD('sekrit2'); END",
+        "CALL p()",
+        "BEGIN NOT ATOMIC CREATE OR REPLACE USER u@localhost IDENTIFIED BY 'sekrit3'; END",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO ALTER USER u@localhost IDENTIFIED BY 'sekrit4'",
+        "CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN LENGTH(PASSWORD('sekrit5'))",
+        "SELECT f()",
+    ] {
+        client.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let mut logs = 0;
+    for entry in std::fs::read_dir(&server.datadir).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "log") {
+            let text = String::from_utf8_lossy(&std::fs::read(&path).expect("a file")).into_owned();
+            assert!(!text.contains("sekrit"), "{}: {text}", path.display());
+            logs += usize::from(text.contains("CALL p()"));
+        }
+    }
+    assert_eq!(logs, 2, "the general log and the slow log");
+    assert!(!server.log().contains("sekrit"));
+}

@@ -177,4 +177,10 @@ fn events_run_when_they_are_due() {
     server.kill_and_restart();
     let mut client = server.in_test();
     wait_for(&mut client, names, "kept DISABLED,off DISABLED,often ENABLED");
+    // So do the times of their last runs, of which a new event of the same name has none.
+    let kept = "SELECT LAST_EXECUTED <= NOW() FROM information_schema.EVENTS WHERE EVENT_NAME = 'kept'";
+    assert_eq!(rows(&mut client, kept), "1\n");
+    run(&mut client, "DROP EVENT kept");
+    run(&mut client, "CREATE EVENT kept ON SCHEDULE EVERY 1 YEAR STARTS '2090-01-01' DO SELECT 1");
+    assert_eq!(rows(&mut client, kept), "NULL\n");
 }
