@@ -130,7 +130,12 @@ impl ProgramKey {
         ProgramKey(key)
     }
 
-    /// Returns the bytes of the key.
+    /// Returns a key that was stored.
+    pub fn from_bytes(key: &[u8]) -> ProgramKey {
+        ProgramKey(key.to_vec())
+    }
+
+    /// Returns the key for storage.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -307,7 +307,6 @@ pub(super) fn drop(
         };
         return finish_missing(ctx, if_exists, error);
     };
-    ctx.trx.forget_event_run(&cohort_session::event_run_key(&event))?;
     commit(ctx, Changes::one(drop_change(&event)), LogText::AsWritten)?;
     Ok(DdlOutcome::default())
 }

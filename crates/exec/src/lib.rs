@@ -84,7 +84,7 @@ pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
 pub use prepared::PrepareInfo;
 pub use program::enable::run_programs;
-pub use program::{load_event_runs, next_run, run_event};
+pub use program::{EventOutcome, EventRun, next_run, run_event};
 pub use session::Session;
 pub use shared_caches::{SharedCaches, database};
 pub use statement_names::{StatementNames, names_in};

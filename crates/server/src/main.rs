@@ -381,6 +381,7 @@ fn serve(
             return Err(refuse(&format!("Cannot free index trees left by a crash: {error}")));
         }
     }
+    backend.load_event_runs().map_err(|error| refuse(&format!("Cannot read the runs of events: {error}")))?;
     phases.end("catalog");
     let mut server = Server::start(ServerOptions {
         globals: Arc::clone(globals),

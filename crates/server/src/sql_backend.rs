@@ -210,6 +210,11 @@ impl SqlBackend {
         cohort_exec::drop_orphans(&self.db)
     }
 
+    /// Reads when events have run last. Called before the first session.
+    pub fn load_event_runs(&self) -> Result<(), EngineError> {
+        self.db.event_runs.load(&*self.db.engines[0])
+    }
+
     /// Returns the periodic purge of binary log files; see [`BinlogExpiry`].
     pub fn binlog_expiry(&self) -> BinlogExpiry {
         BinlogExpiry::new(&self.db.commit, &self.db.globals, &self.db.clock)
@@ -222,9 +227,6 @@ impl SqlBackend {
         next_id: Box<dyn Fn() -> ConnectionId + Send + Sync>,
         stop: &Arc<AtomicBool>,
     ) -> std::io::Result<()> {
-        if let Err(error) = cohort_exec::load_event_runs(&self.db, next_id()) {
-            log.error(format_args!("The times of the last runs of events cannot be read: {error}"));
-        }
         let at_start = self.db.globals.value(VarId::EventScheduler);
         self.db.event_scheduler_at_start.get_or_init(|| at_start.clone());
         if at_start == VarValue::text("DISABLED") {

@@ -91,7 +91,7 @@ pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_kind::{EventKind, event_name};
-pub use event_runs::{EventRuns, event_run_key};
+pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
 pub use functions::{Callee, FoundFunction, StatementFunction, StatementFunctions};
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};

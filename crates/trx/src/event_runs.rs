@@ -1,8 +1,8 @@
-//! The times of the last runs of events, in an index of the server's own: a change of the catalog would make
-//! all plans stale.
+//! The times of events' last runs, in a key space of the server's own. They are not in the catalog, because a
+//! change of the catalog makes plans stale.
 
 use cohort_base::IndexId;
-use cohort_engine::ReadAt;
+use cohort_engine::{Batch, Engine, EngineError, KeyRange, ReadAt, ScanRequest};
 use cohort_locks::{RowMode, WaitPolicy};
 use cohort_table::EngineNo;
 use cohort_types::SqlResult;
@@ -10,29 +10,40 @@ use cohort_types::SqlResult;
 use crate::errors::engine_error;
 use crate::session_trx::SessionTrx;
 
-/// The index: names of events, and seconds since 1970.
+/// The key space, in the first engine.
 const EVENT_RUNS_SPACE: IndexId = IndexId(2);
-/// Its engine.
 const ENGINE: EngineNo = EngineNo(0);
+const BATCH: usize = 1000;
 
 impl SessionTrx {
-    /// Writes the time at which an event has begun to run, in the running transaction.
-    pub fn put_event_run(&mut self, event: &[u8], seconds: i64) -> SqlResult<()> {
-        self.pass_global_lock_to_write()?;
+    /// Writes the time of an event's run, in seconds since 1970 UTC, and commits.
+    pub fn keep_event_run(&mut self, event: &[u8], at: i64) -> SqlResult<()> {
         self.lock_row(EVENT_RUNS_SPACE, event, RowMode::Exclusive, WaitPolicy::Wait)?;
-        self.engine(ENGINE).put(EVENT_RUNS_SPACE, event, &seconds.to_le_bytes()).map_err(engine_error)
-    }
-
-    /// Returns the time at which an event has begun to run last.
-    pub fn event_run(&mut self, event: &[u8]) -> SqlResult<Option<i64>> {
-        let mut stored = Vec::new();
-        let engine = self.engine(ENGINE);
-        engine.get(ReadAt::Latest, EVENT_RUNS_SPACE, event, &mut stored).map_err(engine_error)?;
-        Ok(stored.try_into().ok().map(i64::from_le_bytes))
+        self.engine(ENGINE).put(EVENT_RUNS_SPACE, event, &at.to_le_bytes()).map_err(engine_error)?;
+        self.commit().map(drop)
     }
 
     /// Removes the time of an event that is dropped, in the running transaction.
     pub fn forget_event_run(&mut self, event: &[u8]) -> SqlResult<()> {
         self.engine(ENGINE).delete(EVENT_RUNS_SPACE, event).map_err(engine_error)
+    }
+}
+
+/// Calls `each` with every event that has run, and the time. Called when the server starts.
+pub fn stored_event_runs(engine: &dyn Engine, mut each: impl FnMut(&[u8], i64)) -> Result<(), EngineError> {
+    let (mut range, mut batch, trx) = (KeyRange::default(), Batch::default(), engine.begin());
+    loop {
+        let wanted = ScanRequest::forward(ReadAt::Latest, EVENT_RUNS_SPACE, &range, BATCH);
+        let more = trx.scan(&wanted, &mut batch)?;
+        for n in 0..batch.len() {
+            let (event, at) = batch.get(n);
+            if let Ok(at) = at.try_into() {
+                each(event, i64::from_le_bytes(at));
+            }
+        }
+        if !more {
+            return Ok(());
+        }
+        batch.cut(&mut range, cohort_engine::Direction::Forward);
     }
 }

@@ -133,11 +133,21 @@ impl Sessions {
 }
 
 fn outcome(client: &mut Conn, sql: &str) -> String {
-    let mut out = seen(client, sql);
+    let mut out = without_columns_of_errors(&seen(client, sql));
     if out.contains("ERROR") || client.warnings() > 0 {
         out += &seen(client, "SHOW WARNINGS");
     }
     out
+}
+
+/// Removes the columns of a result that ends with an error before its first row: MariaDB sends them earlier.
+fn without_columns_of_errors(outcome: &str) -> String {
+    let lines: Vec<&str> = outcome.lines().collect();
+    let is_kept = |n: &usize| {
+        let is_head = lines[*n].starts_with('(');
+        !(is_head && lines.get(n + 1).is_some_and(|next| next.starts_with("ERROR ")))
+    };
+    (0..lines.len()).filter(is_kept).map(|n| format!("{}\n", lines[n])).collect()
 }
 
 /// Runs all scripts. Returns what differs otherwise than they say.

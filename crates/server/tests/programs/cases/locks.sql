@@ -52,7 +52,7 @@ create table t3 (a int)//
 insert into t1 values (1)//
 create trigger tr before insert on t2 for each row insert into lg values (new.a)//
 create function f1() returns int return (select max(a) from t1)//
-create function never() returns int begin if 1 = 0 then insert into t3 values (1); end if; return (select max(a) from t1); end//
+create function seldom_writes() returns int begin if 1 = 0 then insert into t3 values (1); end if; return (select max(a) from t1); end//
 create view v as select f1() as q//
 lock tables lg read//
 insert into t2 values (1)//
@@ -60,11 +60,11 @@ select * from v//
 select f1()//
 unlock tables//
 lock tables t3 read, t1 read//
-select never()//
+select seldom_writes()//
 select f1()//
 unlock tables//
 lock tables t1 read//
-select never()//
+select seldom_writes()//
 unlock tables//
 lock tables v read//
 select * from v//

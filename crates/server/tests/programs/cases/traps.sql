@@ -123,8 +123,8 @@ create procedure p() begin insert into t (v) values (8); select last_insert_id()
 call p()//
 select row_count()//
 select last_insert_id(), found_rows()//
-create function slow() returns int begin declare a, b datetime(6); set a = now(6); do sleep(0.01); set b = now(6); return a = b; end//
-select slow()//
+create function delayed_clock() returns int begin declare a, b datetime(6); set a = now(6); do sleep(0.01); set b = now(6); return a = b; end//
+select delayed_clock()//
 create procedure slowly() begin declare a, b datetime(6); set a = now(6); do sleep(0.01); set b = now(6); select a = b, sysdate(6) > b; end//
 call slowly()//
 select count(distinct u) from (select uuid() as u from t) d, (select f()) e//
