@@ -30,7 +30,8 @@
 //! | foreign key actions | assign, write: `cohort_row` changes the children within the parent's write |
 //!
 //! As in MariaDB, row events and foreign key actions touch no ON UPDATE column and check no constraint, and
-//! foreign key actions run no hook. DDL rejects CHECK constraints and generated columns over columns that an action sets.
+//! foreign key actions run no hook. DDL rejects CHECK constraints and generated columns over columns that an
+//! action sets.
 //!
 //! # AUTO_INCREMENT
 //! As in MariaDB, a value is drawn when the row is written: a row that a check refuses uses none. Until then

@@ -72,8 +72,8 @@ enum Step<'i> {
     Other(&'i SetItem),
 }
 
-/// Returns whether a replica has the value from the event's group instead: the text of an event is that of the
-/// client, and these cannot be set within the group's transaction.
+/// Returns whether a replica has the value from the event's group instead: the text of an event is that of
+/// the client, and these cannot be set within the group's transaction.
 fn is_of_source(item: &SetItem) -> bool {
     const NAMES: [&str; 6] =
         ["binlog_format", "gtid_domain_id", "gtid_seq_no", "server_id", "skip_replication", "sql_log_bin"];

@@ -3,8 +3,8 @@
 //! # Outline
 //! The scheduler keeps the time of the next run of each enabled event, and reads the catalog again when its
 //! version has changed. Each run has a thread of its own, so that a slow event delays no other one, and
-//! runs of a slow event overlap, as in MariaDB: at most [`RUNS_OF_EVENT_MAX`] of one event and [`RUNS_MAX`] of
-//! all. Beyond that, events that are due wait for the next round, which the error log notes.
+//! runs of a slow event overlap, as in MariaDB: at most [`RUNS_OF_EVENT_MAX`] of one event and [`RUNS_MAX`]
+//! of all. Beyond that, events that are due wait for the next round, which the error log notes.
 //!
 //! # States
 //! | event_scheduler | the scheduler |

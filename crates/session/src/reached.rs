@@ -9,8 +9,8 @@
 //! Statements inside of programs find their names locked, and lock nothing by this way.
 //!
 //! Under LOCK TABLES no table is locked. Every table must be locked already under the alias that the program
-//! uses: error 1100. A statement of a program that writes a table which is locked for reading fails with error
-//! 1099 when it runs.
+//! uses: error 1100. A statement of a program that writes a table which is locked for reading fails when it
+//! runs: error 1099.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -22,9 +22,9 @@ pub type TableId = (String, String);
 /// Lock of a table under one of its aliases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AliasLock {
-    /// What the session may do with the table.
+    /// The lock that the session uses.
     pub lock: TableLock,
-    /// What other sessions may not do. `None` if only triggers and functions use the table, whose row locks
+    /// The lock that other sessions meet. `None` if only triggers and functions use the table, whose row locks
     /// suffice.
     pub against_others: Option<TableLock>,
     /// Locked because a view, a trigger or a function of a view uses it, possibly several times. A table that

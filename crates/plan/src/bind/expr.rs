@@ -211,8 +211,8 @@ impl<'b> Binder<'b> {
         one_column(self.bind(expr)?)
     }
 
-    /// Binds a LIMIT: an unsigned number that becomes a parameter. A negative variable of a program is a large
-    /// unsigned number, as in MariaDB.
+    /// Binds a LIMIT: an unsigned number that becomes a parameter. As in MariaDB, a negative variable of a
+    /// program is a large unsigned number.
     pub fn limit(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, Literals::Lift),

@@ -1,5 +1,5 @@
-//! Stored programs compared with a real MariaDB: scripts (`cases`), and random programs, whose results, errors
-//! and conditions are compared on both servers.
+//! Stored programs compared with a real MariaDB: scripts (`cases`), and random programs. Results, errors and
+//! conditions of both servers must be equal.
 //!
 //! `COHORT_LONG_TESTS=1` runs many more. `COHORT_SEED=N` runs one, and prints it.
 //! `COHORT_CASE=text` runs the parts of scripts whose title contains the text.
