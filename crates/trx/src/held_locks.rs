@@ -24,7 +24,7 @@ pub type TableId = (String, String);
 pub struct AliasLock {
     /// The lock that the session uses.
     pub lock: TableLock,
-    /// The lock that other sessions meet. `None` if only triggers and functions use the table, whose row locks
+    /// The lock that other sessions meet. `None` if only triggers and functions use the table: their row locks
     /// suffice.
     pub against_others: Option<TableLock>,
     /// Locked because a view, a trigger or a function of a view uses it, possibly several times. A table that
