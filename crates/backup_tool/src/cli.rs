@@ -78,7 +78,7 @@ struct Moment {
     /// Restore up to the transaction with this GTID
     #[arg(long, value_name = "GTID", group = "end")]
     to_gtid: Option<String>,
-    /// Timeline in hexadecimal digits, as `list` shows it; the newest unless given
+    /// Timeline in hexadecimal digits, as `list` shows it; that of the newest backup unless given
     #[arg(long, value_name = "NUMBER", requires = "end", value_parser = parse_timeline)]
     timeline: Option<u32>,
     /// The server's program; cohortd next to this program or in PATH unless given

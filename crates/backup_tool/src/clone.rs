@@ -191,7 +191,9 @@ fn options(manifest: &Manifest, replica: &Replica, directory: &Path) -> Result<S
         "# Starts the clone in this directory. Add the settings that your servers have in common.\n\
          [mariadb]\ndatadir = {}\nserver_id = {}\n\
          # The clone has the events of its source, enabled. Here they must not run as long as it is a replica.\n\
-         event_scheduler = OFF\n",
+         event_scheduler = OFF\n\
+         # Each server needs an archive of its own.\n\
+         archive_to =\n",
         option_value(&directory.to_string_lossy()),
         replica.server_id
     );
