@@ -24,8 +24,8 @@ pub type TableId = (String, String);
 pub struct AliasLock {
     /// The lock that the session uses.
     pub lock: TableLock,
-    /// The lock that other sessions meet. `None` if only triggers and functions use the table: their row locks
-    /// suffice.
+    /// The lock that other sessions meet. `None` if only triggers and functions use the table: row locks
+    /// suffice for these.
     pub against_others: Option<TableLock>,
     /// Locked because a view, a trigger or a function of a view uses it, possibly several times. A table that
     /// the statement names itself may be used once per statement.
