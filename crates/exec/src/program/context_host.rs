@@ -543,8 +543,8 @@ impl Host for ContextHost<'_> {
         self.session.check_interrupt()
     }
 
-    /// As in MariaDB, a function or a trigger that times out at a lock fails with its whole statement. So does
-    /// a refusal of this server: the program must not go on as if the statement had succeeded.
+    /// As in MariaDB, a function or a trigger that times out at a lock fails with its whole statement. A
+    /// refusal of this server also passes every handler: the program must not go on as if it had succeeded.
     fn may_handle(&self, error: &SqlError) -> bool {
         let is_refused = matches!(error.code, ErrorCode::LockWaitTimeout | ErrorCode::NotSupportedYet);
         let is_final = is_final(error) || is_refused;
