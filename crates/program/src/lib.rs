@@ -21,6 +21,9 @@
 //! | `host` | [`Host`]: the interface to the session or statement that runs a program |
 //! | `frame` | [`Frame`]: the values, cursors and handlers of one activation |
 //! | `interpret` | the loop over instructions, and its one exit for errors |
+//! | `typed` | numbers and conditions that are evaluated over the frame alone |
+//! | `lower` | bound expressions and instructions to typed ones |
+//! | `typed_code` | typed instructions, and programs that run without a host |
 //! | `named` | the tables and routines that a program names |
 //! | `signal` | SIGNAL and RESIGNAL |
 
@@ -29,14 +32,19 @@ mod compile;
 mod frame;
 mod host;
 mod interpret;
+mod lower;
 mod named;
 mod program;
 mod scope;
 mod signal;
+mod typed;
+mod typed_code;
+#[cfg(test)]
+mod typed_tests;
 
 pub use bind::{Bound, bind};
 pub use compile::compile;
 pub use host::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
-pub use interpret::{Finished, run, run_trigger};
+pub use interpret::{Finished, NewRow, run, run_trigger};
 pub use named::{Named, NamedTable};
 pub use program::{Program, ProgramKind};
