@@ -51,6 +51,11 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
         other.query_drop("INSERT INTO test.kept SELECT a FROM own").expect("copied");
         replica.wait_for(&source.gtid_end());
         assert_eq!((open_tables(&replica), replica.sql("SELECT a FROM test.kept")), ("1".into(), "5".into()));
+        // The values of these come with the event's group, and cannot be set within it.
+        source.sql(
+            "SET STATEMENT binlog_format = STATEMENT, gtid_domain_id = 0 FOR \
+             INSERT INTO test.t VALUES (90, 90)",
+        );
         // When the source stops, all of its connections end.
         source.kill_and_restart();
         source.sql("INSERT INTO test.t VALUES (100, 100)");

@@ -91,7 +91,9 @@ pub use audit::{
 };
 pub use called_programs::CalledPrograms;
 pub use connection::{ConnectionInfo, EncryptedSession};
-pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
+pub use database::{
+    Database, DatabaseParts, ErrorLogRow, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches,
+};
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_kind::{EventKind, event_name};
 pub use event_runs::EventRuns;

@@ -135,6 +135,9 @@ fn events_run_when_they_are_due() {
         "CREATE EVENT failing ON SCHEDULE AT NOW() DO BEGIN INSERT INTO ran (what) VALUES ('first'); SIGNAL SQLSTATE \
          '45000' SET MESSAGE_TEXT = 'failed on purpose'; END",
         "CREATE EVENT off ON SCHEDULE EVERY 1 SECOND DISABLE DO INSERT INTO ran (what) VALUES ('no')",
+        // One that alters itself still runs once in each second.
+        "CREATE EVENT restless ON SCHEDULE EVERY 1 SECOND DO BEGIN INSERT INTO ran (what) VALUES (CONCAT('at ', NOW())); \
+         ALTER EVENT restless COMMENT 'x'; END",
     ] {
         run(&mut client, sql);
     }
@@ -143,6 +146,10 @@ fn events_run_when_they_are_due() {
     for what in ["once", "kept root@localhost", "first"] {
         wait_for(&mut client, &count(what), "1");
     }
+    wait_for(&mut client, "SELECT COUNT(*) >= 3 FROM ran WHERE what LIKE 'at %'", "1");
+    run(&mut client, "DROP EVENT restless");
+    let twice = "SELECT COUNT(*) - COUNT(DISTINCT what) FROM ran WHERE what LIKE 'at %'";
+    assert_eq!(rows(&mut client, twice), "0\n");
     // An event at one time is dropped or disabled.
     let names =
         "SELECT GROUP_CONCAT(EVENT_NAME, ' ', STATUS ORDER BY EVENT_NAME) FROM information_schema.EVENTS";
@@ -162,8 +169,11 @@ fn events_run_when_they_are_due() {
     assert_eq!(rows(&mut client, daemon), "1\n");
     run(&mut client, "SET GLOBAL event_scheduler = OFF");
     wait_for(&mut client, daemon, "0");
-    // Definitions and states survive a crash.
+    // Definitions, states and times survive a crash.
+    let kept = "SELECT LAST_EXECUTED FROM information_schema.EVENTS WHERE EVENT_NAME = 'kept'";
+    let time = rows(&mut client, kept);
     server.kill_and_restart();
     let mut client = server.in_test();
+    assert_eq!(rows(&mut client, kept), time);
     wait_for(&mut client, names, "kept DISABLED,off DISABLED,often ENABLED");
 }
