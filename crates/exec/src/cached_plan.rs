@@ -136,8 +136,8 @@ impl CachedPlan {
         query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers && !query.calls_back
     }
 
-    /// Returns whether every name of the statement has the same meaning in this version of the catalog. A name
-    /// that was found can only mean something else once its object is gone.
+    /// Returns whether every name of the statement has the same meaning in this version of the catalog. A
+    /// name that was found can only mean something else once its object is gone.
     pub(crate) fn is_current(&self, catalog: &Catalog) -> bool {
         let sequences = self.sequences.iter().map(|(table, _)| table);
         self.named.iter().chain(sequences).all(|table| is_current(catalog, table))

@@ -11,9 +11,6 @@ use crate::bind::Bound;
 use crate::host::QueryRows;
 use crate::program::{CursorId, HandledBy, Pc, Program};
 
-/// Jumps between two checks for KILL and the time limit.
-pub(crate) const JUMPS_UNCHECKED: u32 = 1000;
-
 /// Values of at least this many bytes are charged to the session.
 const CHARGED_BYTES_MIN: usize = 512;
 

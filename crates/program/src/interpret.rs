@@ -21,11 +21,11 @@ use cohort_types::{
 };
 
 use crate::bind::{Bound, PlaceType, Scalar, Slot};
-use crate::frame::{Frame, JUMPS_UNCHECKED};
+use crate::frame::Frame;
 use crate::host::{Host, RowsFor};
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
 use crate::signal;
-use crate::typed_code::{self, Stop, TypedState};
+use crate::typed_code::{self, JUMPS_UNCHECKED, Stop, TypedState};
 
 /// The result of a program.
 #[derive(Debug, Default)]

@@ -23,10 +23,12 @@
 //! | `interpret` | the loop over instructions, and its one exit for errors |
 //! | `typed` | numbers and conditions that are evaluated over the frame alone |
 //! | `lower` | bound expressions and instructions to typed ones |
-//! | `typed_code` | typed instructions, and programs that run without a host |
+//! | `typed_code` | typed instructions |
+//! | `alone` | functions and triggers that run without a host |
 //! | `named` | the tables and routines that a program names |
 //! | `signal` | SIGNAL and RESIGNAL |
 
+mod alone;
 mod bind;
 mod compile;
 mod frame;

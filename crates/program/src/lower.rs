@@ -7,13 +7,10 @@ use cohort_expr::{CompareHow, Expr, ExprType, TypeClass};
 use cohort_sql::ast::Variable;
 use cohort_types::{SqlMode, TypeKind, Value};
 
-use crate::bind::{Bound, Scalar};
+use crate::bind::{Bound, PlaceType, Scalar};
 use crate::program::{Instruction, ProgramKind, ScalarId};
-use crate::typed::{Binary, Choice, Exact, ExactKind, ExactOp, Number, Real, RealOp, Test};
+use crate::typed::{Binary, Choice, DIGITS_MAX, Exact, ExactKind, ExactOp, Number, Real, RealOp, Test};
 use crate::typed_code::{Op, Store, Target};
-
-/// Maximum number of digits of a decimal that is kept as a 64-bit mantissa.
-pub(crate) const DIGITS_MAX: u8 = 18;
 
 /// Compiles expressions for a mode.
 #[derive(Clone, Copy)]
@@ -382,6 +379,10 @@ impl Bound {
     }
 
     fn target_at(&self, place: u32) -> Option<Target> {
-        Some(Target { place, store: Store::of(&self.places[place as usize].ty)? })
+        let store = match &self.places[place as usize].ty {
+            PlaceType::Any(_) => Store::Any,
+            PlaceType::Column(ty) => Store::of_column(ty)?,
+        };
+        Some(Target { place, store })
     }
 }

@@ -13,6 +13,9 @@
 use cohort_expr::CompareOp;
 use cohort_types::{Decimal, Value};
 
+/// Maximum number of digits of a decimal that is kept as a 64-bit mantissa.
+pub(crate) const DIGITS_MAX: u8 = 18;
+
 /// The result of a typed evaluation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Got<T> {

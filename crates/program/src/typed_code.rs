@@ -6,25 +6,21 @@
 //!     \-> Check: some jumps were made, KILL and the time limit are to be looked at
 //! ```
 //! A typed instruction either has its whole effect or none: after [`Stop::At`] the general code runs the same
-//! instruction, with its errors, warnings and handlers. So a program without general instructions runs
-//! without a host ([`Bound::call_typed`], [`Bound::fire_typed`]); if it stops anywhere but at its end, it is
-//! run again from its begin, because nothing has happened yet.
+//! instruction, with its errors, warnings and handlers.
 //!
 //! A round of a loop neither allocates nor begins a statement. It does not touch the transaction, the
 //! diagnostics area, or the clock.
 
 use cohort_types::{
-    ColumnType, DECIMALS_NOT_FIXED, FixedOffset, SqlMode, SqlResult, StoreContext, TypeKind, Value, Warning,
-    WarningSink,
+    ColumnType, DECIMALS_NOT_FIXED, FixedOffset, SqlMode, StoreContext, TypeKind, Value, Warning, WarningSink,
 };
 
-use crate::bind::{Bound, PlaceType};
-use crate::frame::JUMPS_UNCHECKED;
 use crate::host::QueryRows;
-use crate::interpret::NewRow;
-use crate::lower::DIGITS_MAX;
 use crate::program::{CursorId, Pc};
-use crate::typed::{Exact, ExactKind, Got, Number, Test};
+use crate::typed::{DIGITS_MAX, Exact, ExactKind, Got, Number, Test};
+
+/// Jumps between two checks for KILL and the time limit.
+pub(crate) const JUMPS_UNCHECKED: u32 = 1000;
 
 /// An instruction over typed places.
 #[derive(Debug)]
@@ -100,13 +96,6 @@ pub(crate) enum Store {
 
 impl Store {
     /// Returns the conversion to a type of numbers.
-    pub fn of(ty: &PlaceType) -> Option<Store> {
-        match ty {
-            PlaceType::Any(_) => Some(Store::Any),
-            PlaceType::Column(ty) => Store::of_column(ty),
-        }
-    }
-
     pub fn of_column(ty: &ColumnType) -> Option<Store> {
         use TypeKind as K;
         Some(match ty.kind {
@@ -325,91 +314,4 @@ fn fetch(cursor: &mut Option<Box<dyn QueryRows>>, into: &[Target], places: &mut 
     }
     rows.advance();
     true
-}
-
-/// Places of a frame that need no allocation.
-const PLACES_INLINE: usize = 8;
-
-impl Bound {
-    /// Returns whether the program has no general instructions, so that it may run without a host.
-    pub fn is_typed(&self) -> bool {
-        self.is_typed
-    }
-
-    /// Calls a function over its typed places alone. Returns `None` without any effect if it must be run by
-    /// the general way. `check` looks at KILL and the time limit.
-    pub fn call_typed(
-        &self,
-        args: &[Value],
-        check: &mut dyn FnMut() -> SqlResult<()>,
-    ) -> SqlResult<Option<Value>> {
-        if args.len() != self.arguments.len() {
-            return Ok(None);
-        }
-        self.over_places(|places| {
-            for (target, value) in self.arguments.iter().zip(args) {
-                let Some(value) = target.store.copied(value) else { return Ok(None) };
-                places[target.place as usize] = value;
-            }
-            match self.run_typed(places, check)? {
-                Some(Op::Return { value, store }) => Ok(value.stored(store, places)),
-                _ => Ok(None),
-            }
-        })
-    }
-
-    /// Runs a trigger over its typed places alone. Returns false without any effect if it must be run by the
-    /// general way.
-    pub fn fire_typed(
-        &self,
-        (old, new): (Option<&[Value]>, Option<NewRow<'_>>),
-        check: &mut dyn FnMut() -> SqlResult<()>,
-    ) -> SqlResult<bool> {
-        self.over_places(|places| {
-            for column in &self.columns {
-                let row = if column.is_new { new.as_ref().map(NewRow::values) } else { old };
-                if let Some(row) = row {
-                    places[column.place as usize].clone_from(&row[column.ordinal]);
-                }
-            }
-            if !matches!(self.run_typed(places, check)?, Some(Op::End)) {
-                return Ok(false);
-            }
-            if let Some(NewRow::Change(new)) = new {
-                for column in self.columns.iter().filter(|column| column.is_new) {
-                    let place = &mut places[column.place as usize];
-                    new[column.ordinal] = std::mem::replace(place, Value::Null);
-                }
-            }
-            Ok(true)
-        })
-    }
-
-    fn over_places<T>(&self, work: impl FnOnce(&mut [Value]) -> T) -> T {
-        let count = self.places.len();
-        match count <= PLACES_INLINE {
-            true => work(&mut [const { Value::Null }; PLACES_INLINE][..count]),
-            false => work(&mut vec![Value::Null; count]),
-        }
-    }
-
-    /// Runs from the first instruction. Returns the one at which the program has stopped.
-    fn run_typed(
-        &self,
-        places: &mut [Value],
-        check: &mut dyn FnMut() -> SqlResult<()>,
-    ) -> SqlResult<Option<&Op>> {
-        let mut state =
-            TypedState { places, cursors: &mut [], jumps_left: JUMPS_UNCHECKED, has_evaluated: false };
-        let mut pc = 0;
-        loop {
-            match run(&self.ops, &mut state, pc) {
-                Stop::At(at) => return Ok(self.ops.get(at as usize)),
-                Stop::Check { to, .. } => {
-                    check()?;
-                    pc = to;
-                }
-            }
-        }
-    }
 }

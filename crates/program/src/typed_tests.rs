@@ -7,7 +7,7 @@ use cohort_expr::{
     between, build_binary, build_unary, case, compare_exprs, in_list, is_null, not, or,
 };
 use cohort_types::{
-    ColumnType, Decimal, ErrorCode, FixedOffset, SqlError, SqlMode, SqlResult, StoreContext, TypeKind, Value,
+    ColumnType, Decimal, FixedOffset, SqlError, SqlMode, SqlResult, StoreContext, TypeKind, Value,
 };
 
 use crate::lower::Lowering;
@@ -24,7 +24,7 @@ impl SessionHooks for NoSession {
         Ok(())
     }
     fn system_variable(&self, _: VariableScope, name: &str) -> SqlResult<Value> {
-        Err(SqlError::new(ErrorCode::UnknownSystemVariable, name))
+        Err(SqlError::not_supported(name))
     }
     fn set_last_insert_id(&self, _: u64) {}
     fn last_insert_id_set(&self) -> Option<u64> {
