@@ -304,7 +304,9 @@ impl Bound {
             _ => true,
         };
         let kind = self.program.kind;
+        let takes_values = self.program.parameters.iter().all(|(mode, _)| !mode.is_out());
         self.is_typed = matches!(kind, ProgramKind::Function | ProgramKind::Trigger(..))
+            && takes_values
             && arguments.is_some()
             && ops.iter().zip(code).all(runs_alone);
         self.arguments = arguments.unwrap_or_default();
