@@ -130,7 +130,8 @@ impl ResultSink for Outcome {
 }
 
 /// Tables of the schema mysql whose row events are skipped, because they are views of the catalog here.
-/// MariaDB's event scheduler logs the deletion of a row of mysql.event if the event leaves a transaction open.
+/// MariaDB's event scheduler logs the deletion of a row of mysql.event if the event leaves a transaction
+/// open.
 const OF_SOURCE: [&[u8]; 6] =
     [b"event", b"help_category", b"help_keyword", b"help_relation", b"help_topic", b"proc"];
 
