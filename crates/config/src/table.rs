@@ -283,6 +283,7 @@ with_inert_settings! { settings! {
     SlaveNetTimeout = Setting::global("slave_net_timeout", num(60, 1, YEAR)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("A replica reconnects after it has received nothing from its source for this time.").unit("seconds");
     SlaveMaxAllowedPacket = Setting::global("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Largest event that a replica accepts.").unit("bytes");
     SlaveExecMode = Setting::global("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"])).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether missing or duplicate rows stop a replica.");
+    SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether a replica runs the triggers of its tables for row events of tables that have no triggers on the source. YES: their changes are not written to the binary log. LOGGING: they are. ENFORCE: also if the tables have triggers on the source.");
     SlaveSkipErrors = Setting::global("slave_skip_errors", text("OFF")).read_only().doc("Errors that do not stop a replica.");
     LogSlaveUpdates = Setting::global("log_slave_updates", flag(false)).read_only().doc("Write replicated changes to this server's binary log.");
     RelayLog = Setting::global("relay_log", path("")).read_only().doc("Base name of relay log files.");
