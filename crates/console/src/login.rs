@@ -6,9 +6,9 @@
 //!
 //! # End of a session
 //! By logout; after [`IDLE_MAX`] without a request; by KILL; when the account could not log in again
-//! ([`Session::is_valid`], checked at each request); when its account logs in more than [`ACCOUNT_MAX`] times,
-//! that of the longest idle time. No account ends the sessions of another one: with [`SESSIONS_MAX`] sessions
-//! further logins are rejected.
+//! ([`Session::is_valid`], checked at each request); when its account logs in more than [`ACCOUNT_MAX`]
+//! times, that of the longest idle time. No account ends the sessions of another one: with [`SESSIONS_MAX`]
+//! sessions further logins are rejected.
 
 use std::time::{Duration, Instant};
 
