@@ -8,6 +8,7 @@
 //! | `variables` | SET, and the settings that it copies to other modules |
 //! | `prepared`, `prepared_statements` | prepared statements of a session: execution; their list |
 //! | `prepared_texts` | the parts of them that sessions share |
+//! | `running_plan` | plans of running statements: SHOW EXPLAIN, SHOW ANALYZE |
 //! | `session_log`, `work` | statements in the general, slow and audit logs; their results |
 //! | `frame`, `statement_frames` | frames of statements, which measure them for the statistics |
 //! | `outfile` | SELECT ... INTO OUTFILE |
@@ -51,6 +52,7 @@ mod prepared;
 mod prepared_statements;
 mod prepared_texts;
 mod program;
+mod running_plan;
 mod session;
 mod session_log;
 mod shared_caches;

@@ -46,7 +46,7 @@ pub use lower::{optimize, read_mode};
 pub use merge::merge;
 pub use physical::{
     Access, AggregateNode, ChainInput, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod, JsonScan,
-    LikeStart, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetChain, SetOperation,
+    LikeStart, LimitCount, LimitNode, Node, PartId, Parts, Plan, ReadMode, RecursiveStep, Scan, SetChain, SetOperation,
     Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;

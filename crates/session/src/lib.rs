@@ -98,7 +98,9 @@ pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown}
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};
 pub use names::SessionNames;
-pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
+pub use process_list::{
+    Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot, RunningPlan, SharedPlan,
+};
 pub use profiles::{MEASURES, measure_type};
 pub use reached::Reached;
 pub use replication::{

@@ -1,5 +1,6 @@
 //! The process list: the server's connections, for SHOW PROCESSLIST and as targets of KILL.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, Pace, ReplyBarrier};
 use cohort_locks::{KillFlag, KillLevel, Party, SessionName};
-use cohort_observe::{Measured, SessionSums, Totals};
+use cohort_observe::{Measured, Published, SessionSums, Totals};
 use cohort_sql::{ParseMode, without_secrets};
 use cohort_trx::{SessionCounts, TrxStats};
 use parking_lot::{Mutex, RwLock};
@@ -103,6 +104,24 @@ const ATTRIBUTE_BYTES_MAX: usize = 512;
 /// Maximum number of accounts whose logins are counted.
 const LOGINS_MAX: usize = 10_000;
 
+/// The plan of a running statement, as its session shows it to SHOW EXPLAIN and SHOW ANALYZE.
+pub trait RunningPlan: Sync {
+    /// Returns a reference to the plan that outlives the statement.
+    fn keep(&self) -> Box<dyn Any>;
+}
+
+/// A plan that sessions share, and that they show without anything else.
+pub trait SharedPlan: Send + Sync + Sized {
+    /// Returns what [`RunningPlan::keep`] returns.
+    fn keep(plan: &Arc<Self>) -> Box<dyn Any>;
+}
+
+impl<T: SharedPlan> RunningPlan for Arc<T> {
+    fn keep(&self) -> Box<dyn Any> {
+        T::keep(self)
+    }
+}
+
 /// One connection. Its session writes the fields, SHOW PROCESSLIST reads them, KILL sets the flag.
 pub struct Process {
     id: ConnectionId,
@@ -127,6 +146,8 @@ pub struct Process {
     info: Mutex<ProcessInfo>,
     /// Closes the connection when it is idle; set by the server.
     closer: Mutex<Option<Closer>>,
+    /// The plan of the running statement.
+    plan: Published<dyn RunningPlan>,
     /// The reply to the last statement is sent once this transaction is acknowledged.
     held: AtomicU64,
     /// When the statement began to wait, with nothing else to do, for a time or a user lock; [`NEVER_US`] if
@@ -198,6 +219,12 @@ impl Process {
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
+    }
+
+    /// Returns where the session shows the plan of its running statement.
+    #[inline]
+    pub fn plan(&self) -> &Published<dyn RunningPlan> {
+        &self.plan
     }
 
     /// Sets the lock owners of the session, once.
@@ -484,6 +511,7 @@ impl ProcessList {
             identity: Mutex::new(identity),
             attributes: Mutex::default(),
             info: Mutex::default(),
+            plan: Published::default(),
             closer: Mutex::new(None),
             held: AtomicU64::new(0),
             idling_since_us: AtomicU64::new(NEVER_US),

@@ -221,7 +221,7 @@ impl<'h> ContextHost<'h> {
         of: &BodyStatement,
         params: &[Value],
         is_read: bool,
-        mut run: impl FnMut(&mut StatementContext<'_>, &CachedPlan) -> SqlResult<Option<T>>,
+        mut run: impl FnMut(&mut StatementContext<'_>, &Arc<CachedPlan>) -> SqlResult<Option<T>>,
     ) -> SqlResult<(T, Arc<CachedPlan>, Vec<(Variable, Value)>)> {
         let ((done, plan), assigned) = self.inside(params, |ctx| {
             for _ in 0..PLAN_ATTEMPTS {

@@ -169,7 +169,15 @@ impl Parser<'_> {
                 self.expect_word("FOR")?;
                 Ok(Show::Explain { format, connection: self.expr()? })
             }
-            "AUTHORS" | "CONTRIBUTORS" | "ANALYZE" => Err(self.unsupported(&format!("SHOW {word}"))),
+            "ANALYZE" => {
+                let format = match self.explain_format_if_any()? {
+                    ExplainFormat::Json => ExplainFormat::AnalyzeJson,
+                    _ => ExplainFormat::Analyze,
+                };
+                self.expect_word("FOR")?;
+                Ok(Show::Explain { format, connection: self.expr()? })
+            }
+            "AUTHORS" | "CONTRIBUTORS" => Err(self.unsupported(&format!("SHOW {word}"))),
             _ => match USAGE.iter().find(|table| **table == word) {
                 Some(table) => {
                     let filter = if self.is_any(&["WHERE"]) { self.show_filter()? } else { None };
