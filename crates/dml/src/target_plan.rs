@@ -6,7 +6,8 @@ use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
 use cohort_optimize::{
-    Access, Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, PartId, RowCosts, Spans, WantedOrder, conditions,
+    Access, Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, PartId, RowCosts, Spans, WantedOrder,
+    conditions,
 };
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope, allowed_indexes, bind_plain_limit};

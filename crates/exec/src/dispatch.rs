@@ -57,8 +57,8 @@ use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, counter_of_plan, make_plan};
 use crate::frame::kind_of_counters;
 use crate::named_tables::{await_definitions, is_of_definitions};
-use crate::running_plan::MeasuredPlan;
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
+use crate::running_plan::MeasuredPlan;
 use crate::session::{Session, status_of};
 use crate::text_logging::run_logged;
 

@@ -74,7 +74,6 @@ impl<'m> Measures<'m> {
 }
 
 impl Profiled {
-
     /// Returns the average number of rows per loop, `None` if the table was never read.
     pub(super) fn rows(&self) -> Option<f64> {
         (self.read.loops > 0).then(|| self.read.read as f64 / self.read.loops as f64)

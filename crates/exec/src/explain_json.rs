@@ -62,7 +62,8 @@ fn explain_whole(
         Planned::Delete(delete) => of_target("delete", delete.target(), profile),
         Planned::Joined(change) => of_query(change.source(), profile),
     };
-    let mut whole: Members = in_progress_ms.map(|ms| ("r_query_time_in_progress_ms", Json::Number(ms))).into_iter().collect();
+    let mut whole: Members =
+        in_progress_ms.map(|ms| ("r_query_time_in_progress_ms", Json::Number(ms))).into_iter().collect();
     if let Some(profile) = profile.filter(|profile| profile.is_timed()) {
         let planning = vec![("r_total_time_ms", milliseconds(profile.planning()))];
         whole.push(("query_optimization", Json::Object(planning)));
@@ -187,7 +188,9 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>, is_timed: boo
         if measured.read.loops > 0 && is_timed {
             members.push(("r_table_time_ms", milliseconds(measured.read.nanos)));
         }
-        members.extend(measured.other.filter(|_| is_timed).map(|nanos| ("r_other_time_ms", milliseconds(nanos))));
+        members.extend(
+            measured.other.filter(|_| is_timed).map(|nanos| ("r_other_time_ms", milliseconds(nanos))),
+        );
     }
     members.push(("filtered", Json::Number(100)));
     if let Some(measured) = measured {
@@ -335,7 +338,9 @@ impl<'p> Blocks<'p> {
                 }
                 tables.push(table(table_members(&scan.name, line, scan.filter.as_ref(), self.is_timed())));
             }
-            Node::Series { .. } => tables.push(table(table_members("seq", Line::of_kind("index"), None, false))),
+            Node::Series { .. } => {
+                tables.push(table(table_members("seq", Line::of_kind("index"), None, false)))
+            }
             Node::Common { number } => {
                 let name = format!("<derived{}>", number + 2);
                 let mut members = table_members(&name, Line::of_kind("ALL"), None, false);

@@ -18,8 +18,8 @@ use cohort_types::{SqlError, SqlResult, check_stack};
 
 use crate::estimate::{Statistics, UNKNOWN_ROWS, selectivity};
 use crate::physical::{
-    AggregateNode, ChainInput, CommonPlan, Extension, LimitCount, LimitNode, Node, PartId, Parts, Plan, ReadMode,
-    RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
+    AggregateNode, ChainInput, CommonPlan, Extension, LimitCount, LimitNode, Node, PartId, Parts, Plan,
+    ReadMode, RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
 };
 use crate::sound::{check_estimate, check_plan};
 use crate::unordered::forget_order;

@@ -4,9 +4,9 @@ mod support;
 
 use cohort_expr::{AggregateKind, BinaryOp, CompareOp, Expr, ExprType};
 use cohort_locks::WaitPolicy;
-use cohort_optimize::{PartId, 
-    AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, ReadMode, RecursiveStep,
-    Scan, SetOperation, Sort, VirtualScan,
+use cohort_optimize::{
+    AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, PartId, ReadMode,
+    RecursiveStep, Scan, SetOperation, Sort, VirtualScan,
 };
 use cohort_run::{Batch, Event, Sorted};
 use cohort_types::{Decimal, ErrorCode, NoWarnings, Str, TypeKind, Value};

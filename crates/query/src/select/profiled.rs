@@ -5,7 +5,8 @@ use std::time::Instant;
 use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Scan, VirtualScan};
 use cohort_run::{
-    Batch, CursorId, Event, Kept, Matching, NodeCounters, NodeProfile, PlanParts, Storage, Vectors, nanos_since,
+    Batch, CursorId, Event, Kept, Matching, NodeCounters, NodeProfile, PlanParts, Storage, Vectors,
+    nanos_since,
 };
 use cohort_types::{SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;

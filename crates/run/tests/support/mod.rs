@@ -15,8 +15,9 @@ use cohort_expr::{
     Quantifier, SessionEnv, SessionHooks, SortKey, Subquery, SubqueryTest, VariableScope, build_binary,
     compare,
 };
-use cohort_optimize::{PartId, Parts, 
-    Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
+use cohort_optimize::{
+    Access, Columns, CommonPlan, Node, PartId, Parts, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan,
+    VirtualScan,
 };
 use cohort_run::{Batch, CursorId, Event, Kept, Matching, Storage, Vectors, run};
 use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, VectorType};
@@ -345,7 +346,15 @@ impl SessionHooks for Session {
 
 /// Returns a plan without subqueries and common table expressions.
 pub fn plan(root: Node, width: usize) -> Plan {
-    Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0, given: Vec::new(), parts: Parts::default() }
+    Plan {
+        root,
+        width,
+        subqueries: Vec::new(),
+        common: Vec::new(),
+        frame: 0,
+        given: Vec::new(),
+        parts: Parts::default(),
+    }
 }
 
 pub fn subplan(root: Node, width: usize, reads: &[usize]) -> SubqueryPlan {
