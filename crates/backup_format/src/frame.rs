@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use cohort_base::{Reader, Truncated, Write as _};
 
 /// Version of the format that HELLO names.
-pub const ARCHIVE_FORMAT: u32 = 1;
+pub const ARCHIVE_FORMAT: u32 = 2;
 /// Maximum length of kind and body.
 pub const FRAME_BYTES_MAX: u32 = 96 << 20;
 /// Bytes before kind and body: their length and checksum.
@@ -29,6 +29,8 @@ pub struct Hello {
     pub log_identity: u32,
     /// LSN from which the server can send.
     pub lsn: u64,
+    /// LSN, at most `lsn`, from which the server can compare its log with that of the repository.
+    pub proof_lsn: u64,
     /// Newest time, in microseconds since 1970; 0 if it is not known.
     pub time_us: u64,
     /// The server's timeline and its ancestors, oldest first.
@@ -53,6 +55,8 @@ pub struct LogRange {
     pub timeline: u32,
     pub from: u64,
     pub to: u64,
+    /// [`chained`] over the ranges before it, back to the last gap; absent in ranges of format 1.
+    pub chain: Option<u32>,
     /// Time of the first and the last record, in microseconds since 1970; 0 if it is not known.
     pub first_us: u64,
     pub last_us: u64,
@@ -64,14 +68,38 @@ pub struct LogRange {
     pub bytes: Vec<u8>,
 }
 
+/// First frame of the program: where the server begins to send, and what proves that the repository has
+/// the log of this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub timeline: u32,
+    /// End of what the repository has.
+    pub lsn: u64,
+    /// [`chained`] up to there.
+    pub chain: u32,
+    /// The begin of the first range, at or after the `proof_lsn` of HELLO, from which the repository has
+    /// everything, or `lsn`.
+    pub proof_lsn: u64,
+    /// [`chained`] up to there.
+    pub proof_chain: u32,
+}
+
+/// Returns the checksum of the log up to the end of these bytes; `chain` covers what is before them. Two logs
+/// with one identity have the same one only if they have the same records. It is a CRC-32, because the
+/// records contain their CRC-32C.
+pub fn chained(chain: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(chain);
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     Hello(Hello),
     File(FilePiece),
     Range(LogRange),
-    /// The program wants the log of this timeline from this LSN on.
-    Start(TimelineStart),
+    Start(Start),
     /// The repository has the log of this timeline up to this LSN.
     Ack(TimelineStart),
     Error(String),
@@ -94,7 +122,8 @@ impl Frame {
         match self {
             Frame::Hello(_) => 1,
             Frame::File(_) => 2,
-            Frame::Range(_) => 3,
+            Frame::Range(range) if range.chain.is_none() => 3,
+            Frame::Range(_) => 7,
             Frame::Start(_) => 4,
             Frame::Ack(_) => 5,
             Frame::Error(_) => 6,
@@ -112,6 +141,7 @@ impl Frame {
                 put(out, hello.server_uuid.as_bytes());
                 out.put_u32(hello.log_identity);
                 out.put_u64(hello.lsn);
+                out.put_u64(hello.proof_lsn);
                 out.put_u64(hello.time_us);
                 out.put_u32(hello.timelines.len() as u32);
                 hello.timelines.iter().for_each(|it| it.encode(out));
@@ -129,12 +159,19 @@ impl Frame {
                 for number in [range.from, range.to, range.first_us, range.last_us] {
                     out.put_u64(number);
                 }
+                range.chain.into_iter().for_each(|chain| out.put_u32(chain));
                 put(out, range.gtid_position.as_bytes());
                 out.put_u32(range.files.len() as u32);
                 range.files.iter().for_each(|name| put(out, name.as_bytes()));
                 put(out, &range.bytes);
             }
-            Frame::Start(at) | Frame::Ack(at) => at.encode(out),
+            Frame::Start(start) => {
+                TimelineStart { timeline: start.timeline, lsn: start.lsn }.encode(out);
+                out.put_u32(start.chain);
+                out.put_u64(start.proof_lsn);
+                out.put_u32(start.proof_chain);
+            }
+            Frame::Ack(at) => at.encode(out),
             Frame::Error(text) => put(out, text.as_bytes()),
         }
         let body = begin + HEAD_BYTES;
@@ -204,9 +241,9 @@ fn decode_kind(r: &mut Reader<'_>) -> Result<Option<Frame>, Truncated> {
     Ok(Some(match r.u8()? {
         1 => {
             let (format, server_uuid, log_identity) = (r.u32()?, text(r)?, r.u32()?);
-            let (lsn, time_us) = (r.u64()?, r.u64()?);
+            let (lsn, proof_lsn, time_us) = (r.u64()?, r.u64()?, r.u64()?);
             let timelines = (0..r.u32()?).map(|_| TimelineStart::decode(r)).collect::<Result<_, _>>()?;
-            Frame::Hello(Hello { format, server_uuid, log_identity, lsn, time_us, timelines })
+            Frame::Hello(Hello { format, server_uuid, log_identity, lsn, proof_lsn, time_us, timelines })
         }
         2 => Frame::File(FilePiece {
             timeline: r.u32()?,
@@ -216,13 +253,14 @@ fn decode_kind(r: &mut Reader<'_>) -> Result<Option<Frame>, Truncated> {
             offset: r.u64()?,
             bytes: bytes(r)?.to_vec(),
         }),
-        3 => {
+        kind @ (3 | 7) => {
             let range = LogRange {
                 timeline: r.u32()?,
                 from: r.u64()?,
                 to: r.u64()?,
                 first_us: r.u64()?,
                 last_us: r.u64()?,
+                chain: if kind == 7 { Some(r.u32()?) } else { None },
                 gtid_position: text(r)?,
                 files: (0..r.u32()?).map(|_| text(r)).collect::<Result<_, _>>()?,
                 bytes: bytes(r)?.to_vec(),
@@ -232,7 +270,11 @@ fn decode_kind(r: &mut Reader<'_>) -> Result<Option<Frame>, Truncated> {
             }
             Frame::Range(range)
         }
-        4 => Frame::Start(TimelineStart::decode(r)?),
+        4 => {
+            let TimelineStart { timeline, lsn } = TimelineStart::decode(r)?;
+            let (chain, proof_lsn, proof_chain) = (r.u32()?, r.u64()?, r.u32()?);
+            Frame::Start(Start { timeline, lsn, chain, proof_lsn, proof_chain })
+        }
         5 => Frame::Ack(TimelineStart::decode(r)?),
         6 => Frame::Error(text(r)?),
         _ => return Ok(None),
@@ -263,6 +305,20 @@ pub fn is_archive_file_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn range(chain: Option<u32>) -> LogRange {
+        LogRange {
+            timeline: 7,
+            from: 4096,
+            to: 4100,
+            chain,
+            first_us: 1,
+            last_us: 2,
+            gtid_position: "0-1-5".to_owned(),
+            files: vec!["a.redo".to_owned(), "b.spill".to_owned()],
+            bytes: vec![9; 4],
+        }
+    }
+
     fn frames() -> Vec<Frame> {
         let at = TimelineStart { timeline: 7, lsn: 4096 };
         vec![
@@ -271,6 +327,7 @@ mod tests {
                 server_uuid: "5f1c".to_owned(),
                 log_identity: 9,
                 lsn: 48,
+                proof_lsn: 40,
                 time_us: 11,
                 timelines: vec![TimelineStart { timeline: 1, lsn: 0 }, at],
             }),
@@ -282,17 +339,9 @@ mod tests {
                 offset: 0,
                 bytes: vec![1, 2, 3],
             }),
-            Frame::Range(LogRange {
-                timeline: 7,
-                from: 4096,
-                to: 4100,
-                first_us: 1,
-                last_us: 2,
-                gtid_position: "0-1-5".to_owned(),
-                files: vec!["a.redo".to_owned(), "b.spill".to_owned()],
-                bytes: vec![9; 4],
-            }),
-            Frame::Start(at),
+            Frame::Range(range(None)),
+            Frame::Range(range(Some(0))),
+            Frame::Start(Start { timeline: 7, lsn: 4096, chain: 3, proof_lsn: 2048, proof_chain: 4 }),
             Frame::Ack(at),
             Frame::Error("another server archives to this place".to_owned()),
         ]
@@ -328,6 +377,16 @@ mod tests {
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
         }
+    }
+
+    #[test]
+    fn a_chain_does_not_depend_on_the_borders_of_ranges() {
+        let bytes: Vec<u8> = (0..200).collect();
+        (0..200).for_each(|at| {
+            let (first, second) = bytes.split_at(at);
+            assert_eq!(chained(chained(9, first), second), chained(9, &bytes), "{at}");
+        });
+        assert_ne!(chained(9, &bytes), chained(8, &bytes));
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub use archive_names::{
     HISTORY, hex_digits, history_text, log_object_name, log_object_range, parse_history, range_name, range_of,
 };
 pub use frame::{
-    ARCHIVE_FORMAT, FRAME_BYTES_MAX, FilePiece, Frame, FrameError, Hello, LogRange, TimelineStart,
-    is_archive_file_name,
+    ARCHIVE_FORMAT, FRAME_BYTES_MAX, FilePiece, Frame, FrameError, Hello, LogRange, Start, TimelineStart,
+    chained, is_archive_file_name,
 };
 pub use manifest::{
     BinlogPosition, Crc, FORMAT, FileEntry, MANIFEST, Manifest, ManifestError, Parent, RESTORED, RangeEntry,

@@ -10,7 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use cohort_backup_format::{ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart};
+use cohort_backup_format::{
+    ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, Start, TimelineStart, chained,
+};
 use cohort_backup_tool::archive::archiver;
 use cohort_backup_tool::archive::recovery::{Request, Stop, parse_time, recover};
 use cohort_backup_tool::archive::{read_file, read_segment, stored, stored_timeline};
@@ -48,6 +50,7 @@ fn hello() -> Hello {
         server_uuid: "server-1".to_owned(),
         log_identity: 77,
         lsn: 1000,
+        proof_lsn: 0,
         time_us: BEGIN_US,
         timelines: history(&[(1, 0)]),
     }
@@ -65,6 +68,7 @@ fn range(timeline: u32, from: u64, to: u64, files: &[&str]) -> Vec<u8> {
         timeline,
         from,
         to,
+        chain: Some(chained(0, &log(1000, from))),
         first_us: time(from),
         last_us: time(to - 1),
         gtid_position: format!("0-1-{}", to / 100),
@@ -108,9 +112,13 @@ impl Feed {
 
     /// Sends HELLO, and returns the LSN of START.
     fn hello(&mut self, hello: &Hello) -> u64 {
+        self.start_of(hello).lsn
+    }
+
+    fn start_of(&mut self, hello: &Hello) -> Start {
         self.send(&encode_hello(hello));
         match self.answer() {
-            Some(Frame::Start(start)) => start.lsn,
+            Some(Frame::Start(start)) => start,
             other => panic!("no START: {other:?}"),
         }
     }
@@ -587,9 +595,7 @@ fn a_killed_archiver_loses_nothing_that_it_acknowledged() {
         let mut output = child.stdout.take().expect("a pipe");
         input.write_all(&encode_hello(&hello())).expect("sent");
         let frame = Frame::read(&mut output).expect("a frame");
-        let Some(Frame::Start(TimelineStart { lsn: start, .. })) = frame else {
-            panic!("round {round}: {frame:?}")
-        };
+        let Some(Frame::Start(Start { lsn: start, .. })) = frame else { panic!("round {round}: {frame:?}") };
         assert!(start >= acknowledged, "round {round}: START {start} after ACK {acknowledged}");
         let writer = std::thread::spawn(move || {
             let mut from = start;
@@ -624,4 +630,86 @@ fn a_killed_archiver_loses_nothing_that_it_acknowledged() {
     assert!(acknowledged > 1000, "nothing was acknowledged");
     assert_log(&repository, 1000, acknowledged);
     assert_eq!(verified(&repository).findings, []);
+}
+
+#[test]
+fn the_begin_names_what_proves_the_log() {
+    let store = created();
+    let of = |proof_lsn: u64| {
+        let mut feed = Feed::start(open(&store));
+        let start = feed.start_of(&Hello { proof_lsn, ..hello() });
+        assert_eq!(feed.end().0, None);
+        (start.lsn, start.chain, start.proof_lsn, start.proof_chain)
+    };
+    let chain = |to: u64| chained(0, &log(1000, to));
+    assert_eq!(of(0), (1000, 0, 1000, 0));
+    // Two objects, the second of two ranges.
+    archive(&store, &[1500]);
+    archive(&store, &[1600, 1800]);
+    let cases =
+        [(0, 1000), (1000, 1000), (1001, 1500), (1500, 1500), (1501, 1600), (1601, 1800), (9999, 1800)];
+    for (proof_lsn, expected) in cases {
+        assert_eq!(of(proof_lsn), (1800, chain(1800), expected, chain(expected)), "from {proof_lsn}");
+    }
+    // Ranges of the format before have no chain: it begins with the last object.
+    let old = created();
+    for (from, to) in [(1000, 1500), (1500, 1800)] {
+        let mut feed = Feed::start(open(&old));
+        assert_eq!(feed.hello(&hello()), from);
+        let Ok(Some((Frame::Range(range), _))) = Frame::decode(&range(1, from, to, &[])) else {
+            panic!("it is one")
+        };
+        feed.send(&encoded(Frame::Range(LogRange { chain: None, ..range })));
+        assert_eq!(feed.end().0, Some(to));
+    }
+    let mut feed = Feed::start(open(&old));
+    let start = feed.start_of(&hello());
+    assert_eq!((start.lsn, start.proof_lsn, start.proof_chain), (1800, 1500, 0));
+    assert_eq!(start.chain, chained(0, &log(1500, 1800)));
+    // It is continued with that.
+    let next = Frame::decode(&range(1, 1800, 1900, &[])).expect("whole").expect("one").0;
+    let Frame::Range(next) = next else { panic!("it is one") };
+    feed.send(&encoded(Frame::Range(LogRange { chain: Some(start.chain), ..next })));
+    assert_eq!(feed.end().0, Some(1900));
+    assert_eq!(verified(&open(&old)).findings, []);
+}
+
+#[test]
+fn a_restore_takes_the_log_of_one_server() {
+    let store = created();
+    let repository = open(&store);
+    take_of(&repository, Fake { cut_lsn: 1000, ..Fake::new(small()) }).expect("taken");
+    archive(&store, &[1200]);
+    archive(&store, &[1400]);
+    // A process that was replaced has stored a longer object, which nothing follows.
+    let name = |from: u64, to: u64| format!("archive/00000001/{from:016x}-{to:016x}.log");
+    let put = |from: u64, to: u64, chain: u32| {
+        let Ok(Some((Frame::Range(range), _))) = Frame::decode(&range(1, from, to, &[])) else {
+            panic!("it is one")
+        };
+        let bytes = encoded(Frame::Range(LogRange { chain: Some(chain), ..range }));
+        repository
+            .write_same(cohort_backup_tool::object::Kind::Log, &name(from, to), &bytes)
+            .expect("written")
+            .expect("as the only one");
+    };
+    put(1000, 1300, 0);
+    let folder = tempfile::tempdir().expect("a directory");
+    let copy = folder.path().join("copy");
+    let text = format!(
+        "for a in \"$@\"; do case $a in --apply-archive=*) cp -r ${{a#*=}} {};; esac; done; echo '{{}}'",
+        copy.display()
+    );
+    let server = script(folder.path(), &text);
+    let restore = |number: u32| {
+        let request = Request { stop: Stop::Latest, timeline: None, backup: None, server: &server };
+        recover(&repository, &request, &folder.path().join(format!("t{number}")), &Progress::hidden())
+    };
+    restore(1).expect("restored");
+    let expected = [(1000, 1200), (1200, 1400)].map(|(from, to)| name(from, to).replace("archive/", ""));
+    assert_eq!(names(&copy)[..2], expected);
+    // What follows has another log before it.
+    put(1400, 1500, 77);
+    let failure = restore(2).expect_err("two logs");
+    assert!(matches!(&failure, Failure::Damaged(text) if text.contains("of another server")), "{failure}");
 }

@@ -3,123 +3,17 @@
 //! The server is `cohortd` in the target folder of this program:
 //! `cargo build -p cohort-server --bin cohortd`.
 
+#[path = "support/live.rs"]
+mod live;
+
 use std::io::Write;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cohort_backup_tool::client::{Account, Client};
+use cohort_backup_tool::client::Client;
+use live::{Server, cohortd, run};
 use serde_json::Value;
-
-fn cohortd() -> PathBuf {
-    let program = Path::new(env!("CARGO_BIN_EXE_cohort-backup")).with_file_name("cohortd");
-    assert!(program.exists(), "{} is missing: cargo build -p cohort-server --bin cohortd", program.display());
-    program
-}
-
-/// A running server; dropped, it is killed.
-struct Server {
-    process: Child,
-    account: Account,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Server {
-    fn start(datadir: &Path) -> Server {
-        let options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned);
-        Server::start_with(datadir, &options)
-    }
-
-    /// Starts a server with these options, of which the first names an option file or none.
-    fn start_with(datadir: &Path, options: &[String]) -> Server {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|s| s.local_addr()).expect("a port").port();
-        let process = Command::new(cohortd())
-            .args(options)
-            .arg(format!("--datadir={}", datadir.display()))
-            .arg(format!("--port={port}"))
-            .arg(format!("--socket={}.sock", datadir.display()))
-            .arg("--bind-address=127.0.0.1")
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .expect("the server starts");
-        let account = Account {
-            host: Some("127.0.0.1".to_owned()),
-            port,
-            user: "root".to_owned(),
-            ..Account::default()
-        };
-        let server = Server { process, account };
-        let end = Instant::now() + Duration::from_secs(60);
-        while Client::connect(&server.account).is_err() {
-            assert!(Instant::now() < end, "the server does not answer");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        server
-    }
-
-    /// Creates a data directory and starts a server in it, with a table of 20,000 rows.
-    fn with_orders(datadir: &Path) -> Server {
-        Server::initialize(datadir);
-        let server = Server::start(datadir);
-        server.execute("CREATE DATABASE shop");
-        server.execute("CREATE TABLE shop.orders (id INT PRIMARY KEY, note VARCHAR(400), KEY (note))");
-        server.execute("INSERT INTO shop.orders SELECT seq, REPEAT(SHA1(seq), 8) FROM shop.seq_1_to_20000");
-        server
-    }
-
-    /// Creates a data directory.
-    fn initialize(datadir: &Path) {
-        let created = Command::new(cohortd())
-            .args(["--no-defaults", "--initialize"])
-            .arg(format!("--datadir={}", datadir.display()))
-            .stderr(Stdio::null())
-            .status();
-        assert!(created.expect("the server runs").success());
-    }
-
-    fn client(&self) -> Client {
-        Client::connect(&self.account).expect("connected")
-    }
-
-    fn execute(&self, sql: &str) {
-        self.client().query(sql, |_| Ok(())).expect(sql);
-    }
-
-    /// Returns all values of a result, separated by blanks.
-    fn values(&self, sql: &str) -> String {
-        let mut values = Vec::new();
-        let mut add = |row: Vec<Option<Vec<u8>>>| {
-            values.extend(
-                row.into_iter().map(|v| v.map_or("NULL".into(), |v| String::from_utf8(v).expect("text"))),
-            );
-            Ok(())
-        };
-        self.client().query(sql, &mut add).expect(sql);
-        values.join(" ")
-    }
-}
-
-/// Runs the program with an option file, and returns its JSON.
-fn run(folder: &Path, arguments: &str) -> Result<Value, String> {
-    let output = Command::new(env!("CARGO_BIN_EXE_cohort-backup"))
-        .arg("--json")
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("the program");
-    match output.status.success() {
-        true => Ok(serde_json::from_slice(&output.stdout).expect("one JSON object")),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
-}
 
 #[test]
 fn a_running_server_is_backed_up_and_restored() {
@@ -493,6 +387,69 @@ fn every_moment_of_an_archived_server_can_be_restored() {
     run("restore r --key-file key --to old --to-latest --timeline 00000001").expect("restored");
     let server = Server::start(&folder.path().join("old"));
     assert_eq!(server.values("SELECT COUNT(*) FROM shop.orders WHERE id = -2"), "0");
+}
+
+#[test]
+fn a_copy_of_a_data_directory_does_not_continue_the_archive_of_the_original() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| folder.path().join(name);
+    let run = |arguments: &str| run(folder.path(), arguments);
+    run("init r --key-file key").expect("created");
+    let start = |name: &str| {
+        let mut options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned).to_vec();
+        options.push(format!("--archive-to={}", at("r").display()));
+        options.push(format!("--archive-key-file={}", at("key").display()));
+        options.push(format!("--log-error={}", at(&format!("{name}.log")).display()));
+        Server::start_with(&at(name), &options)
+    };
+    let wait = |what: &str, is_done: &dyn Fn() -> bool| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !is_done() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let reaches = |server: &Server| {
+        let position = server.values("SELECT @@gtid_binlog_pos");
+        wait(&position, &|| {
+            let listed = run("list r --key-file key").expect("listed");
+            let runs = listed["archive"].as_array().expect("an array").clone();
+            runs.iter().any(|run| run["gtid_position"] == position.as_str())
+        });
+    };
+    let logged = |text: &str| std::fs::read_to_string(at("d.log")).unwrap_or_default().matches(text).count();
+    Server::initialize(&at("d"));
+    let original = start("d");
+    original.execute("CREATE DATABASE shop");
+    original.execute("CREATE TABLE shop.t (a INT PRIMARY KEY, b CHAR(9))");
+    run(&format!("take r --key-file key --host 127.0.0.1 --user root --port {}", original.account.port))
+        .expect("taken");
+    reaches(&original);
+    drop(original);
+    let copied = Command::new("cp").arg("-a").arg(at("d")).arg(at("copy")).status();
+    assert!(copied.expect("cp runs").success());
+    // The copy is the first to archive.
+    let copy = start("copy");
+    (1..3).for_each(|n| copy.execute(&format!("INSERT INTO shop.t VALUES (3000{n}, 'of copy')")));
+    reaches(&copy);
+    drop(copy);
+    // The log of the original grows to the same LSN, and further.
+    let original = start("d");
+    wait("a refusal", &|| logged("stands still, until archive_to is another place") == 1);
+    (1..7).for_each(|n| original.execute(&format!("INSERT INTO shop.t VALUES (4000{n}, 'original')")));
+    drop(original);
+    // It stays refused: by its record of that, and without the record by the comparison of the logs.
+    let original = start("d");
+    wait("a second refusal", &|| logged("stands still, until") == 2);
+    drop(original);
+    std::fs::remove_file(at("d/archive.refused")).expect("removed");
+    let original = start("d");
+    wait("a third refusal", &|| logged("the repository has another log than this server") == 1);
+    assert_eq!(logged("The log is archived from LSN"), 1);
+    drop(original);
+    run("restore r --key-file key --to restored --to-latest").expect("restored");
+    let restored = Server::start(&at("restored"));
+    assert_eq!(restored.values("SELECT GROUP_CONCAT(a) FROM shop.t"), "30001,30002");
 }
 
 /// The commands of the how-to pages, with places of the test instead of those of the pages.

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::backup::BackupRun;
 use crate::demo::Demo;
 use crate::disk::Disk;
 use crate::engine::{self, EngineRun};
 use crate::instructions::Instructions;
 use crate::plan::{self, Agenda, Overrides};
+use crate::programs::{self, ProgramsRun};
 use crate::servers::{Contestant, Setup};
 use crate::sql::{Benchmark, SqlRun};
 use crate::workload::{Keys, Protocol, Scale};
@@ -46,6 +48,8 @@ pub enum Command {
     Instructions(Instructions),
     Sql(SqlRun),
     Engine(EngineRun),
+    Programs(ProgramsRun),
+    Backup(BackupRun),
     Run { run: Box<Run>, json: Option<PathBuf>, pages: Pages },
     Report { json: Vec<PathBuf>, pages: Pages },
 }
@@ -70,6 +74,12 @@ cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=
                                                    the B+tree engine where short loads do not look; parts:
                                                    scan, range, pool, view, commit, size, tpcc; of several builds,
                                                    range, view, commit and tpcc measure each in turns, without MariaDB
+cohort-bench programs [CASE...] [--scale=F] [--seconds=N] [--repeats=N] [--servers=LIST] [--cohortd=PATH]
+                      [--dir=PATH]
+                                                   stored programs, compared with MariaDB and PostgreSQL; cases: loop, function,
+                                                   cursor, plain, before, after, call
+cohort-bench backup [--mib=N] [--seconds=N] [--repeats=N] [--cohortd=PATH] [--dir=PATH]
+                                                   backups and the archive next to cp and mariadb-backup
 
 Options of run:
   --quick               fewer clients, shorter, once: under five minutes
@@ -121,6 +131,8 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
         Some("instructions") => parse_instructions(words),
         Some("sql") => parse_sql(words),
         Some("engine") => parse_engine(words),
+        Some("programs") => parse_programs(words),
+        Some("backup") => parse_backup(words),
         None | Some("help" | "--help" | "-h") => Ok(Command::Help),
         Some("--version" | "-V") => Ok(Command::Version),
         Some(name) => parse_run(words.with_first(name)),
@@ -359,6 +371,29 @@ fn parse_engine(mut words: Words) -> Result<Command, String> {
     Ok(Command::Engine(asked))
 }
 
+fn parse_backup(mut words: Words) -> Result<Command, String> {
+    let mut asked = BackupRun {
+        mib: 5 << 10,
+        measure: Duration::from_secs(10),
+        repeats: 3,
+        dir: PathBuf::from("/var/tmp"),
+        cohortd: None,
+    };
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        match name {
+            "--mib" => asked.mib = words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?,
+            "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
+            "--repeats" => asked.repeats = words.read(name, positive)?,
+            "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
+            "--dir" => asked.dir = words.value(name)?.into(),
+            other => return Err(format!("unknown word '{other}' of backup")),
+        }
+        words.finish(name)?;
+    }
+    Ok(Command::Backup(asked))
+}
+
 fn parse_demo(mut words: Words) -> Result<Command, String> {
     let (mut server, mut port) = (None, 3306);
     while let Some(word) = words.next() {
@@ -392,6 +427,33 @@ fn parse_report(mut words: Words) -> Result<Command, String> {
         return Err("report needs the file that --json wrote".to_owned());
     }
     Ok(Command::Report { json, pages })
+}
+
+fn parse_programs(mut words: Words) -> Result<Command, String> {
+    let mut asked = ProgramsRun {
+        cases: Vec::new(),
+        contestants: ["cohort", "mariadb", "postgres"].into_iter().filter_map(Contestant::parse).collect(),
+        scale: 1.0,
+        measure: Duration::from_secs(5),
+        repeats: 3,
+        dir: PathBuf::from("/var/tmp"),
+        cohortd: None,
+    };
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        match name {
+            "--scale" => asked.scale = words.read(name, |s| s.parse().ok().filter(|n| *n > 0.0))?,
+            "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
+            "--repeats" => asked.repeats = words.read(name, positive)?,
+            "--servers" => asked.contestants = words.list(name, Contestant::parse)?,
+            "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
+            "--dir" => asked.dir = words.value(name)?.into(),
+            _ if programs::names().any(|known| known == name) => asked.cases.push(word.clone()),
+            other => return Err(format!("unknown word '{other}' of programs")),
+        }
+        words.finish(name)?;
+    }
+    Ok(Command::Programs(asked))
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::connection::{Connection, ConnectionError, Rows};
-use crate::driver::{self, Load};
+use crate::connection::{Connection, Rows};
 use crate::interrupt;
 use crate::large::Large;
-use crate::servers::{Contestant, Kind, Server, Setup};
+use crate::servers::{Kind, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::tpcc;
-use crate::workload::{self, Keys, Protocol, Scale, Schema};
+use crate::turns::{Loaded, Rate, fill, median, median_rate, start_as, text, turns};
+use crate::workload::{Keys, Scale};
 
 /// The measurements to run.
 #[derive(Debug, PartialEq)]
@@ -86,10 +86,6 @@ const MILLION: Scale = Scale { tables: 1, rows: 1_000_000, keys: Keys::Even };
 const SMALL_POOL: &str = "--innodb-buffer-pool-size=32M";
 const WAREHOUSES: u32 = 2;
 
-fn text(error: ConnectionError) -> String {
-    error.to_string()
-}
-
 /// Measures, and prints each table as soon as it is complete.
 pub fn run(asked: &EngineRun) -> Result<(), String> {
     let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
@@ -121,125 +117,9 @@ fn start(name: &str, options: &[&str], setup: &Setup) -> Result<Server, String> 
     start_as(&label, name, options, setup)
 }
 
-fn start_as(label: &str, name: &str, options: &[&str], setup: &Setup) -> Result<Server, String> {
-    let contestant = Contestant::parse(name).expect("a server").with(options);
-    eprintln!("{label}: starting, filling tables");
-    Server::start(&contestant.named(label), setup)
-}
-
 /// Starts a server with sysbench's tables, stopped until its turn.
 fn filled(name: &str, options: &[&str], scale: Scale, setup: &Setup) -> Result<Server, String> {
     fill(start(name, options, setup)?, scale)
-}
-
-fn fill(mut server: Server, scale: Scale) -> Result<Server, String> {
-    let done = tables::create_schema(&server.address)
-        .and_then(|mut connection| tables::prepare(&mut connection, Schema::Sbtest, scale));
-    done.map_err(|error| server.complaint(&format!("filling tables: {error}")))?;
-    server.pause();
-    Ok(server)
-}
-
-/// Result of one measurement.
-#[derive(Clone, Copy)]
-struct Rate {
-    per_second: f64,
-    p99_ms: f64,
-    /// Processor time of the server per transaction.
-    processor_us: f64,
-}
-
-struct Loaded<'a> {
-    workload: &'static str,
-    clients: usize,
-    scale: Scale,
-    asked: &'a EngineRun,
-}
-
-impl Loaded<'_> {
-    fn on(&self, server: &Server) -> Result<Rate, String> {
-        self.lasting(server, self.asked.measure)
-    }
-
-    fn lasting(&self, server: &Server, measure: Duration) -> Result<Rate, String> {
-        self.measure_with(server, measure, || {})
-    }
-
-    /// Measures, and calls `begin` when the measurement begins.
-    fn measure_with(
-        &self,
-        server: &Server,
-        measure: Duration,
-        mut begin: impl FnMut(),
-    ) -> Result<Rate, String> {
-        let workload = workload::find(self.workload).expect("parts name workloads that exist");
-        let load = Load {
-            address: server.address.clone(),
-            schema: SCHEMA.to_owned(),
-            workload,
-            protocol: workload.protocol(Protocol::Prepared),
-            clients: self.clients,
-            threads: 1,
-            scale: self.scale,
-            warm: Duration::from_secs(1),
-            measure,
-        };
-        let used = || server.processor_seconds();
-        let (mut before, mut after) = (0.0, 0.0);
-        let outcome = driver::run(&load, |event| match event {
-            driver::LoadEvent::MeasureBegins => {
-                before = used();
-                begin();
-            }
-            driver::LoadEvent::Tick(_) => {}
-            driver::LoadEvent::MeasureEnds => after = used(),
-        })?;
-        let transactions = outcome.latencies.count().max(1) as f64;
-        Ok(Rate {
-            per_second: transactions / outcome.seconds,
-            p99_ms: outcome.latencies.percentile(0.99) as f64 / 1e6,
-            processor_us: (after - before) * 1e6 / transactions,
-        })
-    }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn median_rate(rates: &[Rate]) -> Rate {
-    let of = |field: fn(&Rate) -> f64| median(rates.iter().map(field).collect());
-    Rate {
-        per_second: of(|rate| rate.per_second),
-        p99_ms: of(|rate| rate.p99_ms),
-        processor_us: of(|rate| rate.processor_us),
-    }
-}
-
-/// Measures stopped servers in turns, in alternating order.
-fn turns<T>(
-    servers: &mut [Server],
-    repeats: usize,
-    mut measure: impl FnMut(&mut Server) -> Result<T, String>,
-) -> Result<Vec<Vec<T>>, String> {
-    let mut found: Vec<Vec<T>> = servers.iter().map(|_| Vec::new()).collect();
-    for repeat in 0..repeats {
-        let mut order: Vec<usize> = (0..servers.len()).collect();
-        if repeat % 2 == 1 {
-            order.reverse();
-        }
-        for at in order {
-            servers[at].resume();
-            let one = measure(&mut servers[at]);
-            found[at].push(one.map_err(|error| servers[at].complaint(&error))?);
-            servers[at].pause();
-            if interrupt::is_requested() {
-                return Err("interrupted".to_owned());
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Starts the servers to compare, with sysbench's tables.
@@ -248,8 +128,8 @@ fn compared(asked: &EngineRun, setup: &Setup) -> Result<Vec<Server>, String> {
     contestants.map(|(label, name, setup)| fill(start_as(&label, name, &[], &setup)?, SCALE)).collect()
 }
 
-fn rates(servers: &mut [Server], load: &Loaded) -> Result<Vec<Rate>, String> {
-    let found = turns(servers, load.asked.repeats, |server| load.on(server))?;
+fn rates(servers: &mut [Server], load: &Loaded, repeats: usize) -> Result<Vec<Rate>, String> {
+    let found = turns(servers, repeats, |server| load.on(server))?;
     Ok(found.iter().map(|rates| median_rate(rates)).collect())
 }
 
@@ -285,8 +165,8 @@ fn range(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         ],
         _ => compared(asked, setup)?,
     };
-    let load = Loaded { workload: "range", clients: 16, scale: SCALE, asked };
-    let found = rates(&mut servers, &load)?;
+    let load = Loaded { workload: "range", clients: 16, scale: SCALE, measure: asked.measure };
+    let found = rates(&mut servers, &load, asked.repeats)?;
     let mut out =
         "### A range of 100 rows, 16 clients\n\n| engine | /s | server us |\n|---|---:|---:|\n".to_owned();
     for (server, rate) in servers.iter().zip(&found) {
@@ -305,7 +185,10 @@ fn pool(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         .to_owned();
     for workload in ["point_select", "update_non_index"] {
         for clients in [16, 64] {
-            let found = rates(&mut servers, &Loaded { workload, clients, scale: LARGE, asked })?;
+            let found = {
+                let load = Loaded { workload, clients, scale: LARGE, measure: asked.measure };
+                rates(&mut servers, &load, asked.repeats)?
+            };
             let [a, b] = [found[0], found[1]];
             out.push_str(&format!(
                 "| {workload} | {clients} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} |\n",
@@ -324,7 +207,7 @@ fn pool(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
 /// kind, of which one keeps the view open; all of them take turns.
 fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     const SUM: &str = "SELECT SUM(k) FROM sbtest1";
-    let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, asked };
+    let load = Loaded { workload: "update_index", clients: 64, scale: SCALE, measure: asked.measure };
     let mut servers = Vec::new();
     for (label, name, setup) in asked.contestants(setup) {
         for label in [label.clone(), format!("{label}, a view open")] {
@@ -338,7 +221,7 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         viewers.push(opened.map_err(|error| server.complaint(&error))?);
         server.pause();
     }
-    let found = rates(&mut servers, &load)?;
+    let found = rates(&mut servers, &load, asked.repeats)?;
     let mut out = format!(
         "### update_index, 64 clients, a read view open for {} s and more\n\n\
          | server | /s alone | /s with view | ratio | p99 ms alone | p99 ms with view | ratio | server us alone | \
@@ -374,7 +257,7 @@ fn view(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
 fn commit(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
     const CLIENTS: usize = 16;
     const CALM: Duration = Duration::from_secs(12);
-    let load = Loaded { workload: "insert", clients: CLIENTS, scale: MILLION, asked };
+    let load = Loaded { workload: "insert", clients: CLIENTS, scale: MILLION, measure: asked.measure };
     let (mut servers, mut held) = (Vec::new(), Vec::new());
     for (label, name, setup) in asked.contestants(setup) {
         let mut server = fill(start_as(&label, name, &[], &setup)?, MILLION)?;
@@ -481,7 +364,8 @@ fn size(asked: &EngineRun, setup: &Setup) -> Result<String, String> {
         let sizes = || -> Result<[u64; 2], String> {
             let fresh = settled_bytes(&server, kind)?;
             for workload in ["update_index", "update_non_index"] {
-                Loaded { workload, clients: 16, scale: LARGE, asked }.lasting(&server, asked.hold / 2)?;
+                Loaded { workload, clients: 16, scale: LARGE, measure: asked.measure }
+                    .lasting(&server, asked.hold / 2)?;
             }
             Ok([fresh, settled_bytes(&server, kind)?])
         };

@@ -4,6 +4,7 @@
 //! It speaks the MySQL protocol to any server. Of Cohort's crates it uses only TLS and histograms.
 
 mod args;
+mod backup;
 mod callgrind;
 mod certificate;
 mod connection;
@@ -25,6 +26,7 @@ mod plan;
 mod plot;
 mod postgres;
 mod process;
+mod programs;
 mod progress;
 mod random;
 mod recovery;
@@ -41,6 +43,7 @@ mod ssb;
 mod tables;
 mod tpcc;
 mod tpch;
+mod turns;
 mod wire;
 mod workload;
 
@@ -72,9 +75,18 @@ fn obey(command: Command) -> Result<(), String> {
         }
         Command::Instructions(asked) => instructions::run(&asked),
         Command::Sql(asked) => sql::run(&asked),
+        Command::Backup(asked) => {
+            interrupt::catch();
+            process::raise_open_files();
+            backup::run(&asked)
+        }
         Command::Engine(asked) => {
             interrupt::catch();
             engine::run(&asked)
+        }
+        Command::Programs(asked) => {
+            interrupt::catch();
+            programs::run(&asked)
         }
         Command::Run { run, json, pages } => {
             interrupt::catch();

@@ -1,6 +1,10 @@
 //! Information of the kernel about server processes.
 
 use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
 
 /// Returns the resident memory in bytes, or `None` if the process has ended.
 pub fn resident_bytes(pid: u32) -> Option<u64> {
@@ -13,6 +17,19 @@ pub fn resident_bytes(pid: u32) -> Option<u64> {
 pub fn processor_seconds(pid: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(ticks_of(&stat)? as f64 / ticks_per_second())
+}
+
+/// Waits for a child. Returns how it ended and the maximum of its resident memory in bytes.
+pub fn wait_for(child: &mut Child) -> io::Result<(ExitStatus, u64)> {
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::uninit());
+    // SAFETY: both live through the call. The child was not reaped, so the number is its own.
+    let done = unsafe { libc::wait4(child.id() as i32, &mut status, 0, usage.as_mut_ptr()) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has filled it.
+    let usage = unsafe { usage.assume_init() };
+    Ok((ExitStatus::from_raw(status), usage.ru_maxrss as u64 * 1024))
 }
 
 /// Returns a process and its children.

@@ -217,6 +217,10 @@ impl Server {
         self.await_answer().map(drop)
     }
 
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
     pub fn data_dir(&self) -> PathBuf {
         self.dir.join("data")
     }
@@ -408,7 +412,8 @@ fn postgres_command(setup: &Setup, dir: &Path, log: &Path) -> Result<Command, St
     Ok(command)
 }
 
-fn beside_this_program(name: &str) -> Result<PathBuf, String> {
+/// Returns the path of a program of the same build.
+pub fn beside_this_program(name: &str) -> Result<PathBuf, String> {
     let here = std::env::current_exe().map_err(|error| format!("{name}: {error}"))?;
     let path = here.with_file_name(name);
     if path.exists() {

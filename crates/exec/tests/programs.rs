@@ -67,9 +67,12 @@ fn a_client_of_one_result_calls_procedures_without_rows() {
     let (_server, mut client) = server();
     client.ok("CREATE PROCEDURE changes() INSERT INTO t VALUES (1, 1)");
     client.ok("CREATE PROCEDURE shows() BEGIN INSERT INTO t VALUES (2, 1); SELECT 1; END");
+    client.ok("CREATE PROCEDURE reads() BEGIN DECLARE n INT; DECLARE c CURSOR FOR SELECT 1; OPEN c; \
+         FETCH c INTO n; CLOSE c; END");
     client.ok("CREATE PROCEDURE prepares() EXECUTE IMMEDIATE 'SELECT 1'");
     for (call, error) in [
         ("CALL changes()", None),
+        ("CALL reads()", None),
         ("CALL shows()", Some("PROCEDURE test.shows can't return a result set in the given context")),
         ("CALL prepares()", Some("PROCEDURE test.prepares can't return a result set in the given context")),
     ] {

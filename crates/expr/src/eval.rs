@@ -180,7 +180,8 @@ impl Call {
 
 impl CompareOp {
     /// Returns true if the operator holds for this order of its operands.
-    pub(crate) fn accepts(self, order: Ordering) -> bool {
+    #[inline]
+    pub fn accepts(self, order: Ordering) -> bool {
         match self {
             CompareOp::Eq | CompareOp::NullSafeEq => order.is_eq(),
             CompareOp::Ne => order.is_ne(),

@@ -74,6 +74,30 @@ impl Extension {
         })
     }
 
+    /// Reads bytes of the copy's own log at an LSN, where its segments have them. Bytes before its begin may
+    /// be zeros. Returns how many were read.
+    pub fn read_at(&self, buf: &mut [u8], lsn: Lsn) -> Result<usize, LogError> {
+        let mut done = 0;
+        while done < buf.len() {
+            let at = lsn.0 + done as u64;
+            let number = self.geometry.segment_of(at);
+            let path = segment::path_of(&self.dir, number);
+            let failed = |e| LogError::io(&path, "reading", e);
+            if !self.world.fs.exists(&path) {
+                break;
+            }
+            let left = (self.geometry.start_of(number + 1) - at).min((buf.len() - done) as u64) as usize;
+            let file = self.world.fs.open(&path, OpenMode::Read).map_err(failed)?;
+            let part = &mut buf[done..done + left];
+            let got = file.read_at(part, self.geometry.offset_of(at)).map_err(failed)?;
+            done += got;
+            if got < left {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
     /// Appends whole records, each of which [`Extension::record`] has returned.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), LogError> {
         let mut at = 0;

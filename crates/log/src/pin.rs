@@ -24,6 +24,9 @@ use crate::{LogError, Record};
 
 /// Bytes of records that are written at a time.
 const WRITE_BYTES: usize = 1 << 20;
+/// Maximum bytes before the begin of a copy that it has, too: a restore compares them with the archive, so
+/// that the log of another server is not appended even if nothing was logged during the copy.
+const EARLIER_BYTES_MAX: u64 = 64 << 10;
 
 /// Bytes for a file of a copy.
 pub struct LogFile<'b> {
@@ -47,6 +50,8 @@ pub struct LogPin {
     number: u64,
     from: u64,
     reader: LogReader,
+    /// Bytes before the begin, in its segment.
+    earlier: Vec<u8>,
 }
 
 impl LogPin {
@@ -60,7 +65,15 @@ impl LogPin {
             (number, from)
         };
         let reader = LogReader::new(Arc::clone(&shared), Lsn(from)).expect("pinned");
-        LogPin { shared, number, from, reader }
+        let start = shared.segments.geometry.start_of(shared.segments.geometry.segment_of(from));
+        let mut earlier = vec![0; (from - start).min(EARLIER_BYTES_MAX) as usize];
+        let begin = from - earlier.len() as u64;
+        // Without them there is less to compare.
+        let got = shared.segments.read_at(&mut earlier, begin).unwrap_or(0);
+        if got < earlier.len() {
+            earlier.clear();
+        }
+        LogPin { shared, number, from, reader, earlier }
     }
 
     /// Returns where the copy begins.
@@ -147,7 +160,11 @@ impl LogPin {
             to.write(&LogFile { name: name.clone(), offset: 0, bytes: &head })?;
             let (start, end) = (geometry.start_of(segment), geometry.start_of(segment + 1));
             // The file gets all its blocks, so that a server never lacks space for one.
-            zeros(&name, block..block + from.saturating_sub(start), to)?;
+            if segment == first {
+                let begin = from - self.earlier.len() as u64;
+                zeros(&name, block..block + begin - start, to)?;
+                self.write(begin, &self.earlier, to)?;
+            }
             zeros(&name, block + cut.clamp(start, end) - start..block + end - start, to)?;
         }
         let state = State {

@@ -719,10 +719,7 @@ impl Compiler {
 impl Program {
     /// Checks that a function or a trigger may call this procedure: errors 1415, 1422, 1336.
     pub fn check_called_by(&self, caller: ProgramKind) -> SqlResult<()> {
-        // The program reads the rows of its cursors by itself.
-        let is_cursor = |id: usize| self.cursors.iter().any(|cursor| cursor.query as usize == id);
-        let run = self.statements.iter().enumerate().filter(|(id, _)| !is_cursor(*id));
-        run.map(|(_, code)| code).try_for_each(|code| check_allowed(caller, code, &self.body))
+        self.run_statements().try_for_each(|code| check_allowed(caller, code, &self.body))
     }
 }
 

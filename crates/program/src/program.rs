@@ -105,6 +105,14 @@ impl Program {
         })
     }
 
+    /// Returns the statements that the program runs. The queries of its cursors are not among them: it reads
+    /// their rows by itself.
+    pub fn run_statements(&self) -> impl Iterator<Item = &Code<Statement>> {
+        let is_cursor = |id: usize| self.cursors.iter().any(|cursor| cursor.query as usize == id);
+        let run = self.statements.iter().enumerate().filter(move |(id, _)| !is_cursor(*id));
+        run.map(|(_, code)| code)
+    }
+
     /// Returns the variables that the program assigns to by name.
     pub fn assigned(&self) -> impl Iterator<Item = &Variable> {
         let targets = self.code.iter().flat_map(|instruction| match instruction {

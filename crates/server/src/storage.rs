@@ -268,8 +268,9 @@ fn coordinator_options(
 
 /// Returns the settings of the archive of the log, if there is one.
 fn archive(globals: &Globals) -> Option<ArchiveSettings> {
-    globals.text(VarId::ArchiveTo).filter(|to| !to.is_empty())?;
+    let to = globals.text(VarId::ArchiveTo).filter(|to| !to.is_empty())?;
     Some(ArchiveSettings {
+        to: to.to_string(),
         server_uuid: globals.text(VarId::ServerUid).map_or(String::new(), |uid| uid.to_string()),
         backlog_bytes_max: globals.uint(VarId::ArchiveBacklogMax),
         timeout: Duration::from_millis(globals.uint(VarId::ArchiveTimeout)),

@@ -153,6 +153,7 @@ fn options(setup: Setup, datadir: &Path, is_stopped: Arc<AtomicBool>) -> Coordin
         free_bytes_min: 0,
         has_threads: false,
         archive: setup.is_archived.then(|| ArchiveSettings {
+            to: "/archive".to_owned(),
             server_uuid: "sim".to_owned(),
             backlog_bytes_max: u64::MAX,
             timeout: Duration::ZERO,

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cohort_backup_format::{Frame, TimelineStart};
+use cohort_backup_format::{Frame, LogRange, Start, TimelineStart, chained};
 use cohort_base::{DomainId, Gtid, ServerId};
 use cohort_commit::{
     ApplyError, ApplyStop, ArchiveError, ArchiveLink, Archiver, BackupControl, BackupRequest, DirectorySink,
@@ -33,6 +33,17 @@ fn setup() -> Setup {
 /// Objects by name.
 type Repository = Rc<RefCell<BTreeMap<String, Vec<u8>>>>;
 
+fn is_log(name: &str) -> bool {
+    name.ends_with(".log")
+}
+
+fn range_of(bytes: &[u8]) -> LogRange {
+    match Frame::decode(bytes) {
+        Ok(Some((Frame::Range(range), _))) => range,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The program, with its repository.
 struct Program {
     repository: Repository,
@@ -42,12 +53,24 @@ struct Program {
     acknowledges: bool,
     /// Frames that it takes before it is killed.
     frames_left: u64,
+    /// Ranges that it stores; it loses those after them.
+    stores_left: u64,
+    /// Ranges that it was sent.
+    sent: Vec<LogRange>,
 }
 
 impl Program {
     fn new(repository: &Repository) -> Program {
         let (repository, answers) = (Rc::clone(repository), VecDeque::new());
-        Program { repository, answers, up_to: 0, acknowledges: true, frames_left: u64::MAX }
+        Program {
+            repository,
+            answers,
+            up_to: 0,
+            acknowledges: true,
+            frames_left: u64::MAX,
+            stores_left: u64::MAX,
+            sent: Vec::new(),
+        }
     }
 
     fn take(&mut self, frame: Frame) {
@@ -56,12 +79,21 @@ impl Program {
             Frame::Hello(hello) => {
                 let timeline = hello.timelines.last().expect("it has one").timeline;
                 let of_timeline = format!("{timeline:08x}/");
-                let ends = objects.keys().filter_map(|name| {
-                    let (_, to) = name.strip_prefix(&of_timeline)?.strip_suffix(".log")?.split_once('-')?;
-                    u64::from_str_radix(to, 16).ok()
-                });
-                self.up_to = ends.max().unwrap_or(hello.lsn);
-                self.answers.push_back(Frame::Start(TimelineStart { timeline, lsn: self.up_to }));
+                let mut start =
+                    Start { timeline, lsn: hello.lsn, chain: 0, proof_lsn: hello.lsn, proof_chain: 0 };
+                let logs = objects.iter().filter(|(name, _)| name.starts_with(&of_timeline) && is_log(name));
+                for (n, range) in logs.map(|(_, bytes)| range_of(bytes)).enumerate() {
+                    let chain = range.chain.expect("it has one");
+                    if n == 0 || start.proof_lsn < hello.proof_lsn || range.from != start.lsn {
+                        (start.proof_lsn, start.proof_chain) = (range.from, chain);
+                    }
+                    (start.lsn, start.chain) = (range.to, chained(chain, &range.bytes));
+                }
+                if start.proof_lsn < hello.proof_lsn {
+                    (start.proof_lsn, start.proof_chain) = (start.lsn, start.chain);
+                }
+                self.up_to = start.lsn;
+                self.answers.push_back(Frame::Start(start));
             }
             Frame::File(piece) => {
                 let name = format!("{:08x}/files/{}", piece.timeline, piece.name);
@@ -76,11 +108,16 @@ impl Program {
                     assert!(objects.contains_key(&name), "{name} comes before the range that names it");
                 }
                 let (timeline, to) = (range.timeline, range.to);
+                self.sent.push(range.clone());
+                self.up_to = to;
+                if self.stores_left == 0 {
+                    return;
+                }
+                self.stores_left -= 1;
                 let name = format!("{timeline:08x}/{:016x}-{to:016x}.log", range.from);
                 let mut bytes = Vec::new();
                 Frame::Range(range).encode(&mut bytes);
                 assert!(objects.insert(name, bytes).is_none(), "an object is written once");
-                self.up_to = to;
                 if self.acknowledges {
                     self.answers.push_back(Frame::Ack(TimelineStart { timeline, lsn: to }));
                 }
@@ -399,6 +436,30 @@ fn a_time_is_the_end_of_its_last_group() {
 }
 
 #[test]
+fn ranges_that_are_sent_again_have_their_times() {
+    let (mut source, _) = history(17, 40);
+    let program = source.program.as_mut().expect("connected");
+    (program.stores_left, program.sent) = (1, Vec::new());
+    for _ in 0..4 {
+        source.elapsed_us += 5_000_000;
+        source.world.clock.advance(Duration::from_secs(5));
+        commit_equal(&mut source);
+        assert!(source.archive());
+    }
+    let first = source.program.take().expect("connected").sent;
+    source.archive_all();
+    let again = &source.program.as_ref().expect("connected").sent;
+    assert!(first.len() == 4 && !again.is_empty(), "{} and {}", first.len(), again.len());
+    // The repository has the first one only.
+    assert_eq!(again[0].from, first[1].from);
+    let times = |ranges: &[LogRange]| -> (u64, u64) {
+        (ranges[0].first_us, ranges.last().expect("there is one").last_us)
+    };
+    assert_eq!(times(again), times(&first[1..]));
+    assert!(first[1].first_us < first[3].last_us, "the clock goes on");
+}
+
+#[test]
 fn gaps_and_damage_are_named() {
     let (source, backups) = history(3, 80);
     let (backup, from) = &backups[0];
@@ -492,4 +553,115 @@ fn an_older_data_directory_does_not_continue_the_archive() {
         Err(ArchiveError::Foreign(text)) => assert!(text.contains("another server archives"), "{text}"),
         other => panic!("{other:?}"),
     }
+}
+
+/// Restarts a copy of a data directory, with the load and the history of the original.
+fn copy_of(source: &Source, left: MemFs, seed: u64) -> Source {
+    let mut load = Load::new(seed);
+    let original = source.load.borrow();
+    load.model.clone_from(&original.model);
+    (load.trxs, load.next_index, load.large_left) = (original.trxs, original.next_index, 0);
+    let (repository, history) = (Rc::clone(&source.repository), source.history.clone());
+    Source::start(
+        left,
+        repository,
+        RefCell::new(load),
+        history,
+        SeededRng::new(seed),
+        source.elapsed_us + 20_000,
+    )
+}
+
+/// Commits a transaction whose records have the same size in each server.
+fn commit_equal(source: &mut Source) {
+    let mut load = source.load.borrow_mut();
+    load.insert_one(&source.world);
+    source.history.push((load.model.clone(), source.elapsed_us));
+}
+
+#[test]
+fn a_copy_whose_records_begin_where_those_of_the_original_do_is_refused_for_ever() {
+    let (mut source, backups) = history(13, 40);
+    let mut copy = copy_of(&source, source.memory.kill_clone(), 77);
+    // Another restart, so that both have as many.
+    source = source.restart(1);
+    let (at, both) = (source.load.borrow().trxs, 12);
+    for _ in 0..both {
+        commit_equal(&mut source);
+        commit_equal(&mut copy);
+    }
+    source.archive_all();
+    for round in 0..3 {
+        commit_equal(&mut copy);
+        match copy.connect() {
+            Err(error @ ArchiveError::Foreign(_)) => {
+                assert!(error.to_string().contains("has another log"), "{error}");
+                copy.archiver.refuse(&error);
+            }
+            other => panic!("round {round}: {other:?}"),
+        }
+        // The record of it outlives the server, and even the part of the log that proves it.
+        copy = copy.restart(round);
+        let refused = copy.archiver.check_refusal();
+        assert!(matches!(refused, Err(ArchiveError::Foreign(_))), "round {round}: {refused:?}");
+    }
+    // The original goes on.
+    source.step();
+    source.archive_all();
+    let last = source.load.borrow().trxs;
+    let (_, disk) = lay_out(&backups[0].0, &source.repository);
+    apply(&disk, None, ApplyStop::End).expect("one log");
+    check(&disk, (&source.history[last as usize].0, last), "the original");
+    assert!(last >= at + both);
+}
+
+#[test]
+fn ranges_of_two_logs_are_not_restored_as_one() {
+    let (mut source, backups) = history(13, 40);
+    let mut copy = copy_of(&source, source.memory.kill_clone(), 77);
+    source = source.restart(1);
+    let fork = source.repository.borrow().keys().filter(|name| is_log(name)).count();
+    // Each archives to a place of its own.
+    copy.repository = Rc::new(RefCell::new(source.repository.borrow().clone()));
+    let own = |it: &Source| -> Vec<String> {
+        it.repository.borrow().keys().filter(|name| is_log(name)).skip(fork).cloned().collect()
+    };
+    for _ in 0..6 {
+        commit_equal(&mut source);
+        commit_equal(&mut copy);
+        source.archive_all();
+        copy.archive_all();
+    }
+    assert_eq!(own(&source), own(&copy), "the ranges have the same borders");
+    // Any range of the other log, and all of them from one on.
+    let names = own(&source);
+    for n in 0..names.len() {
+        let theirs = |name: &String| copy.repository.borrow()[name].clone();
+        for mixed in [&names[n..=n], &names[n..]] {
+            // The last ones alone continue in no other log.
+            let repository = Rc::new(RefCell::new(source.repository.borrow().clone()));
+            mixed.iter().for_each(|name| drop(repository.borrow_mut().insert(name.clone(), theirs(name))));
+            let (_, disk) = lay_out(&backups[0].0, &repository);
+            let applied = apply(&disk, None, ApplyStop::End);
+            let is_whole = n == 0 && mixed.len() == names.len();
+            match applied {
+                Err(ApplyError::Mixed(..)) if !is_whole => {}
+                Ok(_) if is_whole => {}
+                other => panic!("range {n}, {} of them: {other:?}", mixed.len()),
+            }
+        }
+    }
+    let late = copy.back_up().0;
+    for _ in 0..3 {
+        commit_equal(&mut source);
+        commit_equal(&mut copy);
+        source.archive_all();
+        copy.archive_all();
+    }
+    // A backup of the copy, and the log of the original.
+    let (_, disk) = lay_out(&late, &source.repository);
+    let applied = apply(&disk, None, ApplyStop::End);
+    assert!(matches!(applied, Err(ApplyError::Mixed(..))), "{applied:?}");
+    let (_, disk) = lay_out(&late, &copy.repository);
+    apply(&disk, None, ApplyStop::End).expect("its own log");
 }

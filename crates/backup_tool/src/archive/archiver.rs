@@ -2,7 +2,8 @@
 //!
 //! # States
 //! 1. HELLO arrives. The timeline must be free, or that of the same server and log ([`claim`]).
-//! 2. START is sent, with the end of what the repository has.
+//! 2. START is sent, with the end of what the repository has, and a checksum of its log ([`start`]): a server
+//!    with another log ends here.
 //! 3. Ranges are gathered into a segment until it has [`SEGMENT_BYTES`] or is [`HOLD`] old ([`Pending`]). The
 //!    segment is written, the store confirms it, ACK is sent. While it is written, a thread reads the next
 //!    frames, [`QUEUE_FRAMES`] at most.
@@ -17,18 +18,19 @@
 //! timeline: a copy of the data directory, or an earlier process that has not ended. Both are refused, and
 //! nothing after that is acknowledged.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use cohort_backup_format::{
-    ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, TimelineStart, is_archive_file_name, log_object_range,
+    ARCHIVE_FORMAT, FilePiece, Frame, Hello, LogRange, Start, TimelineStart, is_archive_file_name,
+    log_object_range,
 };
 
 use super::{
-    FOLDER, Segment, Timeline, has_file, log_name, part_name, stored, stored_timeline, timeline,
-    timeline_name, use_name,
+    FOLDER, Segment, Stored, Timeline, has_file, log_name, part_name, read_segment, stored, stored_timeline,
+    timeline, timeline_name, use_name,
 };
 use crate::failure::{Failure, Result};
 use crate::object::{CHUNK_BYTES, Kind};
@@ -121,7 +123,7 @@ impl<'a> Archiver<'a> {
         let own = claim(repository, &hello)?;
         let found = stored_timeline(repository, own)?;
         let last = found.segments.iter().max_by_key(|segment| segment.to).copied();
-        let lsn = last.map_or(hello.lsn, |segment| segment.to);
+        let start = start(repository, own, &hello, &found)?;
         let mut archiver = Archiver {
             repository,
             output,
@@ -134,7 +136,7 @@ impl<'a> Archiver<'a> {
             written: BTreeSet::new(),
             looked: Instant::now(),
         };
-        archiver.answer(&Frame::Start(TimelineStart { timeline: own, lsn }))?;
+        archiver.answer(&Frame::Start(start))?;
         let (frames, queue) = sync_channel(QUEUE_FRAMES);
         // Not joined: after a failure it may wait for a server that sends nothing.
         std::thread::spawn(move || {
@@ -309,6 +311,35 @@ impl<'a> Archiver<'a> {
         file.offset += CHUNK_BYTES as u64;
         Ok(())
     }
+}
+
+/// Determines where the server begins to send, and what it compares with its own log: the contents between
+/// two LSNs, as much of them as follow each other and the server may still have.
+fn start(repository: &Repository, timeline: u32, hello: &Hello, found: &Stored) -> Result<Start> {
+    let Some(last) = found.segments.iter().max_by_key(|segment| segment.to) else {
+        let lsn = hello.lsn;
+        return Ok(Start { timeline, lsn, chain: 0, proof_lsn: lsn, proof_chain: 0 });
+    };
+    let read = read_segment(repository, last)?;
+    let end =
+        Start { timeline, lsn: last.to, chain: read.chain.1, proof_lsn: last.to, proof_chain: read.chain.1 };
+    if last.from < hello.proof_lsn {
+        // Within the segment.
+        let first = read.frames.iter().find(|range| range.from >= hello.proof_lsn);
+        let proof = first.and_then(|range| Some((range.from, range.chain?)));
+        return Ok(proof.map_or(end, |(proof_lsn, proof_chain)| Start { proof_lsn, proof_chain, ..end }));
+    }
+    let by_end: BTreeMap<u64, &Segment> =
+        found.segments.iter().map(|segment| (segment.to, segment)).collect();
+    let before = |at: &&Segment| by_end.get(&at.from).copied().filter(|it| it.from >= hello.proof_lsn);
+    let first = std::iter::successors(Some(last), before).last().expect("it begins with one");
+    if first != last
+        && let read = read_segment(repository, first)?
+        && read.frames[0].chain.is_some()
+    {
+        return Ok(Start { proof_lsn: first.from, proof_chain: read.chain.0, ..end });
+    }
+    Ok(Start { proof_lsn: last.from, proof_chain: read.chain.0, ..end })
 }
 
 /// Takes a timeline for a server. Refuses one of another server, and a server that has nothing in common with

@@ -25,8 +25,8 @@ pub mod recovery;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cohort_backup_format::{
-    Frame, Hello, LogRange, hex_digits, is_archive_file_name, log_object_name, log_object_range, range_name,
-    range_of,
+    Frame, Hello, LogRange, chained, hex_digits, is_archive_file_name, log_object_name, log_object_range,
+    range_name, range_of,
 };
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +143,13 @@ impl Stored {
         self.segments.iter().map(|segment| segment.to).max()
     }
 
+    /// Returns the segments that begin at an LSN.
+    pub fn beginning_at(&self, lsn: u64) -> &[Segment] {
+        let from = self.segments.partition_point(|segment| segment.from < lsn);
+        let to = self.segments.partition_point(|segment| segment.from <= lsn);
+        &self.segments[from..to]
+    }
+
     /// Returns the runs, oldest first.
     pub fn runs(&self) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
@@ -216,6 +223,9 @@ pub fn timeline(repository: &Repository, number: u32) -> Result<Option<Timeline>
 pub struct Ranges {
     /// Without their bytes.
     pub frames: Vec<LogRange>,
+    /// Checksum of the log up to the begin and up to the end, back to the last gap. In ranges of format 1 it
+    /// begins with the segment.
+    pub chain: (u32, u32),
     /// The bytes of the object, as the server sent them.
     pub contents: Vec<u8>,
 }
@@ -228,12 +238,18 @@ pub fn read_segment(repository: &Repository, segment: &Segment) -> Result<Ranges
     let contents = contents.ok_or_else(|| Failure::Damaged(format!("the object '{name}' is missing")))?;
     let mut frames = Vec::new();
     let (mut rest, mut end) = (&contents[..], segment.from);
+    let mut chain: Option<(u32, u32)> = None;
     while !rest.is_empty() {
         let decoded = Frame::decode(rest).map_err(|error| damaged(&error.to_string()))?;
         let Some((Frame::Range(mut range), length)) = decoded else {
             return Err(damaged("it has a frame that is no range"));
         };
         rest = &rest[length..];
+        let before = chain.map(|(_, end)| end).or(range.chain).unwrap_or(0);
+        if range.chain.is_some_and(|chain| chain != before) {
+            return Err(damaged("its ranges are those of two logs"));
+        }
+        chain = Some((chain.map_or(before, |(begin, _)| begin), chained(before, &range.bytes)));
         range.bytes = Vec::new();
         if range.timeline != segment.timeline || range.from != end {
             return Err(damaged("its ranges do not follow each other"));
@@ -241,10 +257,10 @@ pub fn read_segment(repository: &Repository, segment: &Segment) -> Result<Ranges
         end = range.to;
         frames.push(range);
     }
-    if end != segment.to || frames.is_empty() {
-        return Err(damaged("it does not end where its name says"));
+    match chain {
+        Some(chain) if end == segment.to => Ok(Ranges { frames, chain, contents }),
+        _ => Err(damaged("it does not end where its name says")),
     }
-    Ok(Ranges { frames, contents })
 }
 
 /// Reads the first and the last range of a run.

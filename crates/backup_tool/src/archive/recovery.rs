@@ -131,7 +131,8 @@ fn is_on_way(backup: &Catalogue, history: &[Branch]) -> bool {
     is_in && next.is_none_or(|(_, begin)| backup.manifest.cut_lsn <= *begin)
 }
 
-/// Segments after a backup, in order.
+/// Segments after a backup, in order. If the first one begins where the backup was cut, the one before it is
+/// among them: the server compares it with the log of the backup.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Way {
     segments: Vec<Segment>,
@@ -151,7 +152,11 @@ fn way(timelines: &BTreeMap<u32, Stored>, history: &[Branch], timeline: u32, cut
         while position < end {
             // A segment begins before the first position only where a backup was cut, or a timeline begins.
             let fits = |s: &&Segment| s.from <= position && position < s.to;
-            let exact = stored.segments.iter().filter(|s| s.from == position).max_by_key(|s| s.to);
+            let exact = match stored.beginning_at(position) {
+                [] => None,
+                [one] => Some(one),
+                several => several.iter().max_by_key(|s| (reach(stored, s), s.to)),
+            };
             let Some(found) = exact.or_else(|| stored.segments.iter().rfind(fits)) else {
                 let has_more = |stored: &Stored| stored.end().is_some_and(|end| end > position);
                 let is_gap = path[n..].iter().any(|(number, _)| timelines.get(number).is_some_and(has_more));
@@ -164,6 +169,17 @@ fn way(timelines: &BTreeMap<u32, Stored>, history: &[Branch], timeline: u32, cut
         position = position.min(end);
     }
     way
+}
+
+/// Returns where the segments that follow a segment without a gap end. Two processes may have stored the same
+/// part of the log in different segments, the last of which has no successor.
+fn reach(stored: &Stored, segment: &Segment) -> u64 {
+    let mut end = segment.to;
+    // The longest of them comes first.
+    while let Some(next) = stored.beginning_at(end).first() {
+        end = next.to;
+    }
+    end
 }
 
 /// A backup, and the way from there.
@@ -219,7 +235,12 @@ fn plan(repository: &Repository, request: &Request<'_>) -> Result<Plan> {
              shows the states of the backups"
         ))
     })?;
-    let way = way(&timelines, &history, catalogue.manifest.timeline, catalogue.manifest.cut_lsn);
+    let (own, cut) = (catalogue.manifest.timeline, catalogue.manifest.cut_lsn);
+    let mut way = way(&timelines, &history, own, cut);
+    if way.segments.first().is_some_and(|first| (first.timeline, first.from) == (own, cut)) {
+        let before = timelines[&own].segments.iter().find(|segment| segment.to == cut);
+        way.segments.splice(0..0, before.copied());
+    }
     Ok(Plan { catalogue, history, way })
 }
 
@@ -274,15 +295,28 @@ fn fetch(
     };
     let mut newest = None;
     let mut files = BTreeSet::new();
+    let mut chain = None;
     for segment in &way.segments {
         let read = read_segment(repository, segment)?;
+        let begin = read.frames[0].chain.map(|chain| (segment.timeline, segment.from, chain));
+        if let (Some((timeline, end, known)), Some(begin)) = (chain, begin)
+            && (timeline, end) == (begin.0, begin.1)
+            && known != begin.2
+        {
+            return Err(Failure::Damaged(format!(
+                "the object '{}' has the log of another server than the one before it: a copy of the data directory was \
+                 archived to the same place. Restore to a moment before LSN {end}, or from a backup that was taken after it",
+                segment.name()
+            )));
+        }
+        chain = begin.map(|_| (segment.timeline, segment.to, read.chain.1));
         let is_later = |time: u64| time > target;
         let last = read.frames.iter().map(|range| range.last_us).max().unwrap_or(0);
+        let cut = catalogue.manifest.cut_lsn;
+        let is_needed = |to: u64| segment.timeline != catalogue.manifest.timeline || to > cut;
         let log = folder.join(segment.name().split_once('/').expect("it has folders").1);
         create(&log, |file| file.write_all(&read.contents).map_err(|error| Failure::of_file(&log, error)))?;
         progress.add(segment.stored);
-        let cut = catalogue.manifest.cut_lsn;
-        let is_needed = |to: u64| segment.timeline != catalogue.manifest.timeline || to > cut;
         let ranges = read.frames.iter().filter(|range| is_needed(range.to));
         for name in ranges.flat_map(|range| &range.files).filter(|name| *name != HISTORY) {
             if files.insert((segment.timeline, name.clone())) {
@@ -293,6 +327,9 @@ fn fetch(
                     read_file(repository, segment.timeline, name, write).map(drop)
                 })?;
             }
+        }
+        if !is_needed(segment.to) {
+            continue;
         }
         newest = newest.max(Some(last));
         if is_later(last) {

@@ -4,7 +4,9 @@
 //! # Outline
 //! ```text
 //! the log of the backup ends at its cut, on one of the timelines of the history
+//! what the ranges have before the end of that log must be the same bytes
 //! while there is a range that contains the end of the log:
+//!     its chain continues that of the range before it
 //!     for each record from there on: is it the stop?   copy the files that it names, append it
 //!     where the next timeline of the history begins: go on in its ranges
 //! a range further on, but none here: a gap, refused
@@ -20,7 +22,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use cohort_backup_format::{
-    Frame, HISTORY, LogRange, MANIFEST, Manifest, RESTORED, is_archive_file_name, log_object_range,
+    Frame, HISTORY, LogRange, MANIFEST, Manifest, RESTORED, chained, is_archive_file_name, log_object_range,
     parse_history,
 };
 use cohort_base::{Gtid, Lsn};
@@ -69,6 +71,8 @@ pub enum ApplyError {
         to: Lsn,
     },
     Damaged(PathBuf, String),
+    /// The archive has the ranges of another log than that of the backup, or of two.
+    Mixed(PathBuf, Lsn),
     Io(PathBuf, io::Error),
     Log(LogError),
 }
@@ -90,6 +94,12 @@ impl fmt::Display for ApplyError {
             ApplyError::Damaged(path, what) => write!(
                 f,
                 "'{}' is damaged ({what}): fetch it from the repository again, restore the backup again",
+                path.display()
+            ),
+            ApplyError::Mixed(path, lsn) => write!(
+                f,
+                "'{}' has the log of another server from LSN {lsn} on: a copy of the data directory was archived to the same \
+                 place. Restore to a moment before it, or from a backup that was taken after it",
                 path.display()
             ),
             ApplyError::Io(path, error) => write!(f, "'{}': {error}", path.display()),
@@ -164,10 +174,12 @@ pub fn apply_archive(
     let spill = datadir.join("spill");
     fs.create_dir_all(&spill).map_err(|e| ApplyError::Io(spill.clone(), e))?;
     let begin = log.end();
+    let applied = Applied::at(begin);
     let mut pass =
-        Pass { fs, dir, spill, log, stop, applied: Applied::at(begin), timeline: 0, is_over: false };
+        Pass { fs, dir, spill, log, stop, applied, timeline: own.number, chain: None, is_over: false };
+    pass.compare(&objects[at])?;
     for (n, timeline) in history.iter().enumerate().skip(at) {
-        pass.timeline = timeline.number;
+        (pass.timeline, pass.chain) = (timeline.number, None);
         pass.run(&objects[n], end_of(n))?;
         if pass.is_over || pass.log.end() < end_of(n) {
             let later = objects[n + 1..].iter().filter_map(|of_timeline| of_timeline.first());
@@ -267,6 +279,8 @@ struct Pass<'p> {
     stop: ApplyStop,
     applied: Applied,
     timeline: u32,
+    /// End of the range before, and the chain up to there, if it is known.
+    chain: Option<(u64, u32)>,
     /// The stop was reached.
     is_over: bool,
 }
@@ -291,11 +305,39 @@ impl Pass<'_> {
         }
     }
 
-    fn object(&mut self, object: &Object, limit: Lsn) -> Result<(), ApplyError> {
-        let damaged = |what: &str| ApplyError::Damaged(object.path.clone(), what.to_owned());
+    fn open(&self, object: &Object) -> Result<BufReader<Stream>, ApplyError> {
         let file = self.fs.open(&object.path, OpenMode::Read);
         let file = file.map_err(|e| ApplyError::Io(object.path.clone(), e))?;
-        let mut stream = BufReader::with_capacity(PIECE_BYTES, Stream { file, at: 0 });
+        Ok(BufReader::with_capacity(PIECE_BYTES, Stream { file, at: 0 }))
+    }
+
+    /// Compares the ranges of the backup's timeline with the end of its log, as far as one object has both.
+    fn compare(&self, objects: &[Object]) -> Result<(), ApplyError> {
+        let end = self.log.end();
+        let before = objects.iter().filter(|it| it.from < end && end <= it.to).max_by_key(|it| it.to);
+        let Some(object) = before else { return Ok(()) };
+        let mut stream = self.open(object)?;
+        let damaged = |error: io::Error| ApplyError::Damaged(object.path.clone(), error.to_string());
+        while let Some(frame) = Frame::read(&mut stream).map_err(damaged)? {
+            let Frame::Range(range) = frame else { return Ok(()) };
+            let (from, to) = (Lsn(range.from), Lsn(range.to).min(end));
+            if from >= to {
+                continue;
+            }
+            let theirs = &range.bytes[..(to.0 - range.from) as usize];
+            let mut own = vec![0; theirs.len()];
+            let got = self.log.read_at(&mut own, from)?;
+            let begin = own[..got].iter().position(|byte| *byte != 0).unwrap_or(got);
+            if own[begin..got] != theirs[begin..got] {
+                return Err(ApplyError::Mixed(object.path.clone(), from));
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, object: &Object, limit: Lsn) -> Result<(), ApplyError> {
+        let damaged = |what: &str| ApplyError::Damaged(object.path.clone(), what.to_owned());
+        let mut stream = self.open(object)?;
         let mut at = object.from;
         while let Some(frame) = Frame::read(&mut stream).map_err(|error| damaged(&error.to_string()))? {
             let Frame::Range(range) = frame else {
@@ -304,6 +346,13 @@ impl Pass<'_> {
             if range.timeline != self.timeline || Lsn(range.from) != at {
                 return Err(damaged("a range does not follow the one before"));
             }
+            if let (Some((end, known)), Some(chain)) = (self.chain, range.chain)
+                && end == range.from
+                && known != chain
+            {
+                return Err(ApplyError::Mixed(object.path.clone(), at));
+            }
+            self.chain = range.chain.map(|chain| (range.to, chained(chain, &range.bytes)));
             at = Lsn(range.to);
             if at <= self.log.end() {
                 continue;

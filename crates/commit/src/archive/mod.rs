@@ -13,6 +13,9 @@
 //! - A *gap* is a part of the log that the repository does not have and the server has no more. It is logged
 //!   as an error. Moments in it and after it need a full backup from after the gap.
 //! - TIME records ([`times::GroupTimes`]) say when the records after them were written.
+//! - The *chain* is the checksum of the stream up to a position, back to the last gap. Each range names that
+//!   before it, and START that at the end of the repository. So a repository with another log is refused, and
+//!   ranges of two logs are not restored as one.
 //! - `apply.rs` appends ranges to the log of a restored backup.
 //!
 //! # States
@@ -20,7 +23,7 @@
 //! away --begin(): HELLO, START--> sending --round(): FILE, RANGE, ACK--> sending
 //! sending --the link fails, ERROR--> away                  the mark stays, nothing is lost
 //! away, sending --give_up()--> away, without a mark        begin() starts again at the end of the log: a gap
-//! away --begin(): the repository has another log--> refused until the server starts again
+//! away --begin(): the repository has another log--> refused, also by later starts (`foreign.rs`)
 //! ```
 //!
 //! # Invariants
@@ -40,9 +43,12 @@
 //!
 //! # What is missing
 //! Separate logs (refused at the start). Bulk loads of RocksDB, and RESET MASTER (refused: the log does not
-//! have them).
+//! have them). A copy of a data directory that was started once without an archive has no log in common with
+//! the archive any more: it continues after a gap, and only a restore finds that the log is not that of the
+//! backup.
 
 mod apply;
+mod foreign;
 pub(crate) mod names;
 pub(crate) mod settings;
 pub(crate) mod stats;
@@ -57,7 +63,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cohort_backup_format::{
-    ARCHIVE_FORMAT, FilePiece, Frame, HISTORY, Hello, LogRange, TimelineStart, history_text,
+    ARCHIVE_FORMAT, FilePiece, Frame, HISTORY, Hello, LogRange, Start, TimelineStart, chained, history_text,
 };
 use cohort_base::{CommitSeq, Lsn};
 use cohort_binlog::GtidState;
@@ -69,6 +75,7 @@ use crate::coordinator::Coordinator;
 use crate::record;
 
 pub use apply::{Applied, ApplyError, ApplyStop, apply_archive};
+use foreign::{Proof, Refusal, compare, proof_from};
 use names::{NamedFile, PIECE_BYTES, gtid_of, named_files};
 pub use settings::ArchiveSettings;
 pub use stats::ArchiveStats;
@@ -132,6 +139,7 @@ struct Sent {
     last: CommitSeq,
     gtids: Option<GtidState>,
     time_us: u64,
+    chain: u32,
     read_ns: u64,
 }
 
@@ -144,6 +152,8 @@ struct Progress {
     /// GTIDs at the position, once they are known.
     gtids: Option<GtidState>,
     time_us: u64,
+    /// Checksum of what is before it, back to the last gap.
+    chain: u32,
 }
 
 /// A range that was read from the log.
@@ -257,6 +267,7 @@ impl Archiver {
             server_uuid: self.settings.server_uuid.clone(),
             log_identity: self.log().identity(),
             lsn: from.0,
+            proof_lsn: proof_from(self.log(), from).0,
             time_us: self.acknowledged.time_us,
             timelines,
         };
@@ -270,7 +281,7 @@ impl Archiver {
         self.begin_at(from, start)
     }
 
-    fn begin_at(&mut self, from: Lsn, start: TimelineStart) -> Result<(), ArchiveError> {
+    fn begin_at(&mut self, from: Lsn, start: Start) -> Result<(), ArchiveError> {
         let log = self.coordinator.env().logs.main();
         let (wanted, end) = (Lsn(start.lsn), log.durable_end());
         // The repository has nothing that this server has not sent, or had not sent before its start.
@@ -280,6 +291,14 @@ impl Archiver {
                 "the repository has timeline {} up to LSN {wanted}, and this server is on timeline {} at LSN {end}: another server \
                  archives to this place, or this data directory is older than the archive. Archive to another place",
                 start.timeline, self.timeline.timeline
+            )));
+        }
+        if compare(log, &start)? == Proof::Other {
+            return Err(ArchiveError::Foreign(format!(
+                "the repository has another log than this server from LSN {} to {wanted} of timeline {}: a server with a copy of this \
+                 data directory archives to this place, or the data directory was put back to an older state. Archive to \
+                 another place",
+                start.proof_lsn, start.timeline
             )));
         }
         if wanted < from {
@@ -302,6 +321,7 @@ impl Archiver {
         if self.acknowledged.position != position {
             self.acknowledged = Progress { position, ..Progress::default() };
         }
+        self.acknowledged.chain = if position == wanted { start.chain } else { 0 };
         self.progress = self.acknowledged.clone();
         self.sent_to = self.sent_to.max(Some(position));
         log.set_archived(Some(position))?;
@@ -359,9 +379,9 @@ impl Archiver {
         while self.sent.front().is_some_and(|sent| sent.to.0 <= at.lsn) {
             newest = self.sent.pop_front();
         }
-        let Some(Sent { to, last, gtids, time_us, .. }) = newest else { return Ok(()) };
+        let Some(Sent { to, last, gtids, time_us, chain, .. }) = newest else { return Ok(()) };
         let bytes = to.0 - self.acknowledged.position.0;
-        self.acknowledged = Progress { position: to, last, gtids, time_us };
+        self.acknowledged = Progress { position: to, last, gtids, time_us, chain };
         self.log().set_archived(Some(to))?;
         self.coordinator.checkpointer.keep_for_archive_after(last);
         self.stats().acknowledged.store(to.0, Ordering::Relaxed);
@@ -426,11 +446,13 @@ impl Archiver {
         if bytes.is_empty() {
             return Ok(None);
         }
+        after.chain = chained(self.progress.chain, &bytes);
         let history = (!self.has_history).then(|| HISTORY.to_owned());
         let range = LogRange {
             timeline: self.timeline.timeline,
             from: self.progress.position.0,
             to: after.position.0,
+            chain: Some(self.progress.chain),
             first_us,
             last_us: after.time_us,
             gtid_position: after.gtids.as_ref().map_or_else(String::new, GtidState::position_text),
@@ -455,9 +477,9 @@ impl Archiver {
         }
         self.send(link, &Frame::Range(range))?;
         self.has_history = true;
-        let (to, last, time_us) = (after.position, after.last, after.time_us);
+        let Progress { position: to, last, time_us, chain, .. } = after;
         self.sent_to = self.sent_to.max(Some(to));
-        self.sent.push_back(Sent { to, last, gtids: after.gtids.clone(), time_us, read_ns });
+        self.sent.push_back(Sent { to, last, gtids: after.gtids.clone(), time_us, chain, read_ns });
         self.progress = after;
         self.grows_since_ns = None;
         Ok(())
@@ -554,7 +576,8 @@ impl Coordinator {
         let Some(mut archiver) = Archiver::new(Arc::clone(&self)) else { return };
         let mut pauses = Pauses::default();
         while !self.is_closing() {
-            let done = connect().map_err(ArchiveError::Link).and_then(|mut link| {
+            let done = archiver.check_refusal().and_then(|()| {
+                let mut link = connect().map_err(ArchiveError::Link)?;
                 archiver.begin(&mut *link, END_PATIENCE * 6)?;
                 pauses = Pauses::default();
                 log::info!("The log is archived from LSN {} on", archiver.acknowledged.position);
@@ -562,12 +585,14 @@ impl Coordinator {
                 archiver.run(&mut *link)
             });
             self.archive.is_sending.store(false, Ordering::Relaxed);
-            // The log of two servers in one place would be restored as that of one. Without the operator it
-            // is not tried again: both logs may later have records that begin at the same LSN.
+            // Not tried again without the operator.
             let is_foreign = matches!(done, Err(ArchiveError::Foreign(_)));
             if let Err(error) = done {
                 self.archive.failures.fetch_add(1, Ordering::Relaxed);
-                let again = if is_foreign { "until the server starts again" } else { "and is tried again" };
+                let again = match is_foreign {
+                    true => archiver.refuse(&error),
+                    false => "and is tried again".to_owned(),
+                };
                 log::error!("The archive of the log stands still, {again}: {error}");
             }
             let until = Instant::now() + pauses.next();
@@ -587,6 +612,31 @@ impl Coordinator {
 }
 
 impl Archiver {
+    fn refusal(&self) -> Refusal<'_> {
+        Refusal::new(&self.fs, &self.coordinator.options.datadir)
+    }
+
+    /// Fails if this repository has refused this data directory.
+    pub fn check_refusal(&self) -> Result<(), ArchiveError> {
+        match self.refusal().read(&self.settings.to).map_err(ArchiveError::Link)? {
+            Some(why) => Err(ArchiveError::Foreign(why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Records that the repository has another log. Returns when the archive is tried again.
+    pub fn refuse(&self, why: &ArchiveError) -> String {
+        let refusal = self.refusal();
+        match refusal.write(&self.settings.to, &why.to_string()) {
+            Ok(()) => {
+                format!("until archive_to is another place or '{}' is removed", refusal.path().display())
+            }
+            Err(error) => {
+                format!("until the server starts again ('{}': {error})", refusal.path().display())
+            }
+        }
+    }
+
     fn run(&mut self, link: &mut dyn ArchiveLink) -> Result<(), ArchiveError> {
         let mut deadline = None;
         loop {

@@ -141,7 +141,7 @@ impl Session {
                 matches!(kind_of(statement), StatementKind::Execute | StatementKind::ExecuteImmediate);
             is_dynamic || traits_of(statement).programs == ProgramRule::NoResultSet
         };
-        match sink.takes_more_results() || !program.statements.iter().any(|code| returns_rows(&code.of)) {
+        match sink.takes_more_results() || !program.run_statements().any(|code| returns_rows(&code.of)) {
             true => Ok(()),
             false => Err(SqlError::no_result_set_here(name)),
         }

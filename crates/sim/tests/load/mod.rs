@@ -111,6 +111,14 @@ impl Load {
         true
     }
 
+    /// Commits one row of a fixed size.
+    pub fn insert_one(&mut self, world: &World) {
+        let index = self.indexes()[0];
+        let value = (0..20).map(|_| self.rng.below(256) as u8).collect();
+        let key = (500 + self.rng.below(400) as u32).to_be_bytes().to_vec();
+        assert!(self.commit(world, &[(index, key, Some(value))], 20), "it commits");
+    }
+
     /// Loads a new index in one or two steps. Returns its entries.
     fn load(&mut self, world: &World, index: u32) -> Option<BTreeMap<Vec<u8>, Vec<u8>>> {
         let mut entries = BTreeMap::new();
