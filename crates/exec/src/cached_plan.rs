@@ -139,8 +139,8 @@ impl CachedPlan {
         query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers && !query.calls_back
     }
 
-    /// Returns whether the rows that its parts read are counted whenever it runs, for SHOW ANALYZE. A plan that
-    /// reads few rows of one table counts nothing.
+    /// Returns whether the rows that its parts read are counted whenever it runs, for SHOW ANALYZE. A plan
+    /// that reads few rows of one table counts nothing.
     fn counts_parts(&self) -> bool {
         let query = match &self.plan {
             Planned::Query(query) => Some(query),

@@ -687,7 +687,7 @@ fn run_plan(
 ) -> SqlResult<Executed> {
     let process = ctx.process;
     let is_timed = ctx.session.statement.times_plans.get();
-    if is_timed || cached.is_counted {
+    if is_timed || cached.is_counted || ctx.session.identity.acts_as_definer {
         return run_measured(ctx, cached, is_timed, sink);
     }
     process.plan().during(cached, || run_alone(ctx, cached, sink))
@@ -706,7 +706,9 @@ fn run_measured(
         false => PlanProfile::counting(cached.parts),
     });
     let around = ctx.session.statement.measure(Some(Arc::clone(&profile)));
-    let measured = MeasuredPlan { plan: Arc::clone(cached), profile };
+    let session = ctx.session;
+    let definer = session.identity.acts_as_definer.then(|| session.info.account.clone());
+    let measured = MeasuredPlan { plan: Arc::clone(cached), profile, definer };
     let outcome = ctx.process.plan().during(&measured, || run_alone(ctx, cached, sink));
     if !is_timed {
         ctx.session.statement.measure(around);

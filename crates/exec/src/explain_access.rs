@@ -8,6 +8,7 @@ use cohort_optimize::{Access, Columns, Node, PartId, Sarg, Span, Spans, conditio
 use cohort_plan::conjuncts::split;
 use cohort_query::{DirectPlan, PlanBody, QueryPlan};
 use cohort_run::{NodeProfile, PlanParts, PlanProfile};
+use cohort_sql::without_secrets;
 use cohort_types::KeyPart;
 
 /// Columns of an EXPLAIN line after the table name.
@@ -89,6 +90,12 @@ impl Profiled {
     }
 }
 
+/// Returns an expression as text, with passwords and keys masked.
+pub(super) fn shown_expr(expr: &Expr) -> String {
+    let text = expr.to_string();
+    String::from_utf8_lossy(&without_secrets(text.as_bytes(), None)).into_owned()
+}
+
 impl Line {
     pub(super) fn of_kind(kind: &'static str) -> Line {
         Line { kind: Some(kind), ..Line::default() }
@@ -132,7 +139,7 @@ impl Read<'_> {
         if let (Some(span), true) = (self.one_span(), kind != "range") {
             let name = |e: &Expr| match e.columns().is_empty() {
                 true => "const".to_owned(),
-                false => e.to_string().replace('`', ""),
+                false => shown_expr(e).replace('`', ""),
             };
             line.reference = Some(span.eq.iter().map(name).collect::<Vec<_>>().join(","));
         }

@@ -24,7 +24,7 @@ use cohort_types::Value;
 
 use crate::cached_plan::Planned;
 use crate::explain::{block_of, explain_columns};
-use crate::explain_access::{Line, Measures, Profiled, Read};
+use crate::explain_access::{Line, Measures, Profiled, Read, shown_expr};
 use crate::plan_json::{Json, Members};
 
 /// Returns column and row of EXPLAIN FORMAT=JSON, or of ANALYZE FORMAT=JSON if there is a `profile`.
@@ -196,7 +196,7 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>, is_timed: boo
     if let Some(measured) = measured {
         members.push(("r_filtered", measured.filtered().map_or(Json::Null, Json::Real)));
     }
-    members.extend(condition.map(|condition| ("attached_condition", Json::Text(condition.to_string()))));
+    members.extend(condition.map(|condition| ("attached_condition", Json::Text(shown_expr(condition)))));
     members.extend(line.extra.contains(&"Using index").then_some(("using_index", Json::True)));
     members
 }
@@ -284,14 +284,14 @@ impl<'p> Blocks<'p> {
             }
             Node::Filter { input, condition } | Node::OneTimeFilter { input, condition } => {
                 let mut inner = self.body(input);
-                inner.insert(0, ("having_condition", Json::Text(condition.to_string())));
+                inner.insert(0, ("having_condition", Json::Text(shown_expr(condition))));
                 if !matches!(&**input, Node::Aggregate(_)) {
                     inner[0].0 = "attached_condition";
                 }
                 inner
             }
             Node::Sort(sort) => {
-                let keys = sort.keys.iter().map(|(expr, _)| expr.to_string());
+                let keys = sort.keys.iter().map(|(expr, _)| shown_expr(expr));
                 let keys: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
                 let mut inner = self.body(&sort.input);
                 let mut head: Members = Vec::new();
@@ -378,7 +378,7 @@ impl<'p> Blocks<'p> {
                         _ => None,
                     };
                     let parts: Vec<String> =
-                        gate.into_iter().chain(&join.on).map(|on| on.to_string()).collect();
+                        gate.into_iter().chain(&join.on).map(|on| shown_expr(on)).collect();
                     if !parts.is_empty() {
                         inner.push(("attached_condition", Json::Text(parts.join(" and "))));
                     }
@@ -395,7 +395,7 @@ impl<'p> Blocks<'p> {
                 if let Some(Json::Object(members)) = tables.last_mut()
                     && let Some((_, Json::Object(members))) = members.first_mut()
                 {
-                    members.push(("attached_condition", Json::Text(condition.to_string())));
+                    members.push(("attached_condition", Json::Text(shown_expr(condition))));
                 }
             }
             Node::Project { input, .. } if !matches!(&**input, Node::Aggregate(_)) => {

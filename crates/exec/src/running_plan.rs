@@ -1,12 +1,14 @@
 //! Plans of running statements: SHOW EXPLAIN and SHOW ANALYZE.
 //!
-//! A statement shows its plan while it runs, also while it waits for a lock ([`cohort_observe::Published`]). A
-//! reader takes a reference to the plan and leaves, so the statement never waits for the explanation. A
+//! A statement shows its plan while it runs, also while it waits for a lock ([`cohort_observe::Published`]).
+//! A reader takes a reference to the plan and leaves, so the statement never waits for the explanation. A
 //! statement of a stored program shows its own plan, instead of that of the statement that runs the program.
+//! If the program has the privileges of its definer, other accounts need PROCESS to see it.
 
 use std::any::Any;
 use std::sync::Arc;
 
+use cohort_catalog::AccountName;
 use cohort_protocol::{ColumnMeta, ResultSink};
 use cohort_run::PlanProfile;
 use cohort_session::{Job, Process, ProcessSnapshot, RunningPlan, SharedPlan, access};
@@ -26,11 +28,14 @@ const ATTEMPTS: usize = 3;
 pub(crate) struct MeasuredPlan {
     pub plan: Arc<CachedPlan>,
     pub profile: Arc<PlanProfile>,
+    /// The account whose privileges the statement has, if it is not that of its session.
+    pub definer: Option<AccountName>,
 }
 
 impl RunningPlan for MeasuredPlan {
     fn keep(&self) -> Box<dyn Any> {
-        Box::new(MeasuredPlan { plan: Arc::clone(&self.plan), profile: Arc::clone(&self.profile) })
+        let (plan, profile) = (Arc::clone(&self.plan), Arc::clone(&self.profile));
+        Box::new(MeasuredPlan { plan, profile, definer: self.definer.clone() })
     }
 }
 
@@ -38,7 +43,7 @@ impl RunningPlan for MeasuredPlan {
 impl SharedPlan for CachedPlan {
     fn keep(plan: &Arc<CachedPlan>) -> Box<dyn Any> {
         let profile = Arc::new(PlanProfile::counting(plan.parts));
-        Box::new(MeasuredPlan { plan: Arc::clone(plan), profile })
+        Box::new(MeasuredPlan { plan: Arc::clone(plan), profile, definer: None })
     }
 }
 
@@ -73,7 +78,10 @@ impl Session {
             access::check_global(&self.state, Privilege::Process)?;
         }
         let (statement, running) = running(&process).ok_or_else(SqlError::not_explainable)?;
-        if is_own {
+        let is_of_session = running.definer.as_ref().is_none_or(|of| *of == self.state.info.account);
+        if is_own && !is_of_session {
+            access::check_global(&self.state, Privilege::Process)?;
+        } else if is_own {
             // The account may have lost its privileges. PROCESS suffices to see the plans of others.
             running.plan.check_viewer(&self.state)?;
         }

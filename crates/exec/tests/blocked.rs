@@ -164,6 +164,72 @@ fn rows_of_a_running_statement_are_counted() {
     }
 }
 
+/// The owner of a connection does not see the plans of a definer's program, and no plan shows keys.
+#[test]
+fn plans_of_definers_need_process() {
+    let (mut server, [mut a, mut b, _]) = three_sessions();
+    for sql in [
+        "CREATE TABLE s (a INT PRIMARY KEY, b VARBINARY(100))",
+        "INSERT INTO s VALUES (1, 'x'), (2, 'y')",
+        "CREATE USER u@localhost",
+        "CREATE PROCEDURE by_definer() UPDATE s SET b = AES_ENCRYPT('x', 'the key') WHERE b <> AES_ENCRYPT('y', 'the key')",
+        "CREATE PROCEDURE by_invoker() SQL SECURITY INVOKER UPDATE s SET b = 'z' WHERE b <> 'w'",
+        "CREATE FUNCTION f() RETURNS INT MODIFIES SQL DATA BEGIN UPDATE s SET b = 'z' WHERE b <> 'w'; RETURN 1; END",
+        "GRANT EXECUTE ON test.* TO u@localhost",
+    ] {
+        a.ok(sql);
+    }
+    // Call of u, and whether u sees the plan that runs.
+    for (n, (grant, call, is_seen)) in [
+        ("DO 1", "CALL by_definer()", false),
+        ("DO 1", "DO f()", false),
+        ("GRANT SELECT, UPDATE ON test.s TO u@localhost", "CALL by_invoker()", true),
+        ("GRANT PROCESS ON *.* TO u@localhost", "CALL by_definer()", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        a.ok(grant);
+        a.ok("START TRANSACTION");
+        a.ok("UPDATE s SET b = b WHERE a = 2");
+        let (mut runner, mut viewer) =
+            (server.connect_as("u", "localhost"), server.connect_as("u", "localhost"));
+        let id = 4 + 2 * n;
+        runner.ok("USE test");
+        let waiter = thread::spawn(move || runner.run(call));
+        let running = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
+        until(&mut b, &running, |answer| answer.contains("Waiting for row lock"));
+        for sql in ["SHOW EXPLAIN", "SHOW EXPLAIN FORMAT=JSON", "SHOW ANALYZE", "SHOW ANALYZE FORMAT=JSON"] {
+            let answer = viewer.run(&format!("{sql} FOR {id}"));
+            assert_eq!(answer.starts_with("ERROR 1227 "), !is_seen, "{call} {sql}: {answer}");
+            let of_root = b.run(&format!("{sql} FOR {id}"));
+            assert!(!of_root.starts_with("ERROR") && !of_root.contains("the key"), "{call} {sql}: {of_root}");
+        }
+        a.ok("ROLLBACK");
+        let ended = waiter.join().expect("no panic");
+        assert!(ended.starts_with("OK"), "{call}: {ended}");
+        a.ok("UPDATE s SET b = 'x'");
+    }
+}
+
+/// A transaction that waits, and for which another one waits, is listed as waiting.
+#[test]
+fn requests_that_block_others_are_waiting() {
+    let (mut server, [mut a, mut b, mut c]) = three_sessions();
+    let mut d = server.connect();
+    a.ok("START TRANSACTION");
+    a.ok("UPDATE t SET v = 5 WHERE id = 1");
+    let waiters = [&mut b, &mut d].map(|client| std::mem::replace(client, server.connect()));
+    let waiters =
+        waiters.map(|mut client| thread::spawn(move || client.run("UPDATE t SET v = 6 WHERE id = 1")));
+    let waiting = "SELECT COUNT(*) FROM performance_schema.data_locks WHERE LOCK_STATUS = 'WAITING'";
+    until(&mut c, waiting, |answer| answer.ends_with("\n2\n"));
+    let granted = c.run("SELECT THREAD_ID FROM performance_schema.data_locks WHERE LOCK_STATUS = 'GRANTED'");
+    assert_eq!(granted, "THREAD_ID\n1\n");
+    a.ok("COMMIT");
+    waiters.into_iter().for_each(|waiter| assert!(waiter.join().expect("no panic").starts_with("OK")));
+}
+
 /// Readers see a plan or none while their target begins and ends statements.
 #[test]
 fn plans_are_shown_while_their_statements_end() {
@@ -187,9 +253,9 @@ fn plans_are_shown_while_their_statements_end() {
         }
         seen
     };
-    let beside = thread::spawn(move || reader(&mut other));
+    let second = thread::spawn(move || reader(&mut other));
     reader(&mut a);
-    beside.join().expect("no panic");
+    second.join().expect("no panic");
     runner.join().expect("no panic");
 }
 

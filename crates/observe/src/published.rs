@@ -79,9 +79,9 @@ impl<T: ?Sized + Sync> Published<T> {
         let _one = self.readers.lock();
         self.is_read.store(true, Ordering::SeqCst);
         let place: *const &T = self.place.load(Ordering::SeqCst).cast_const().cast();
-        // SAFETY: a pointer that is not null was stored by `during`, on whose stack the reference lies that it
-        // points to. `during` returns the pointer before it ends, and then waits until `is_read` is false or
-        // `readers` was free (see the invariants), which it is not before this call ends.
+        // SAFETY: a pointer that is not null was stored by `during`, on whose stack the reference lies that
+        // it points to. `during` exchanges the pointer before it ends, and then waits until `is_read` is
+        // false or `readers` was free (see the invariants), which it is not before this call ends.
         let value = unsafe { place.as_ref() };
         let seen = value.map(|value| look(value));
         self.is_read.store(false, Ordering::SeqCst);

@@ -1,5 +1,5 @@
-//! Model checks: statements that end while rows are evicted, reset and read, and values that are retracted while
-//! they are read, under a scheduler that explores interleavings.
+//! Model checks: statements that end while rows are evicted, reset and read, and values that are retracted
+//! while they are read, under a scheduler that explores interleavings.
 //!
 //! The crate's files are compiled here again, with the locks and atomics of `cohort_interleave`.
 //!

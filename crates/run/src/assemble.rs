@@ -18,7 +18,8 @@ use crate::sort::SortOperator;
 use crate::source::{Concat, Constants, Empty, Series, Unit};
 use crate::window::Window;
 
-/// Builds the operators of a root of the plan and of its inputs. Recursive, so the stack frames are kept small.
+/// Builds the operators of a root of the plan and of its inputs. Recursive, so the stack frames are kept
+/// small.
 pub(crate) fn build<'p>(root: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
     let mut next = match run.state.profile {
         Some(_) => run.state.plan.first_part(root),

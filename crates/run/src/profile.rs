@@ -1,8 +1,8 @@
-//! Measurements of one run of a statement's plans: for ANALYZE, for the slow query log, and for SHOW ANALYZE of
-//! a statement that runs.
+//! Measurements of one run of a statement's plans: for ANALYZE, for the slow query log, and for SHOW ANALYZE
+//! of a statement that runs.
 //!
-//! Each part of a plan has a number, under which its work is counted ([`PartId`]): an operator, or the reads of
-//! one table. Rows and loops are always counted. Times are measured if the run is *timed*. A run without a
+//! Each part of a plan has a number, under which its work is counted ([`PartId`]): an operator, or the reads
+//! of one table. Rows and loops are always counted. Times are measured if the run is *timed*. A run without a
 //! profile has no overhead.
 //!
 //! The statement's own thread writes, and others may read meanwhile.

@@ -135,6 +135,7 @@ impl SessionState {
         }
         let identity = match other {
             None => Identity {
+                acts_as_definer: self.identity.acts_as_definer,
                 account_limits: None,
                 role: self.identity.role.clone(),
                 access: RefCell::new(self.identity.access.borrow().clone()),
@@ -146,7 +147,7 @@ impl SessionState {
                 info.account.clone_from(definer);
                 // A role runs as an account without a host that has its own privileges.
                 let role = definer.1.is_empty().then(|| definer.0.clone());
-                Identity { role, ..Identity::default() }
+                Identity { role, acts_as_definer: true, ..Identity::default() }
             }
         };
         let current = &self.settings;

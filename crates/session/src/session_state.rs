@@ -133,6 +133,8 @@ pub struct Identity {
     pub role: Option<String>,
     /// Cached privileges of the account and the role.
     pub access: RefCell<Option<Arc<Access>>>,
+    /// Whether a program runs with the account of its definer, who is not the session's account.
+    pub acts_as_definer: bool,
     /// Whether the session applies another server's changes. Privileges are not checked then.
     pub is_applier: bool,
     /// Whether the session runs statements of the server's own start: it has all privileges, whatever became

@@ -90,8 +90,8 @@ impl ScanSink for TimedSink<'_> {
     }
 }
 
-/// Passes each row of the cursor without copying it. Counts the rows that the filter was evaluated on, and those
-/// that passed.
+/// Passes each row of the cursor without copying it. Counts the rows that the filter was evaluated on, and
+/// those that passed.
 fn each_row(
     filter: &Option<Expr>,
     width: usize,

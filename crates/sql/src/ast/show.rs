@@ -110,7 +110,8 @@ pub enum Show {
     /// SHOW MASTER STATUS, SHOW BINLOG STATUS.
     MasterStatus,
     SlaveHosts,
-    /// SHOW EXPLAIN FOR, SHOW ANALYZE FOR, EXPLAIN FOR CONNECTION: the plan of another connection's statement.
+    /// SHOW EXPLAIN FOR, SHOW ANALYZE FOR, EXPLAIN FOR CONNECTION: the plan of another connection's
+    /// statement.
     Explain {
         format: ExplainFormat,
         connection: Expr,
