@@ -60,6 +60,7 @@ use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::running_plan::MeasuredPlan;
 use crate::session::{Session, status_of};
+use crate::setup_tables;
 use crate::text_logging::run_logged;
 
 /// The outcome of a planned statement.
@@ -240,6 +241,9 @@ impl Session {
         if let Some(table) = account_tables::changed_by(&self.state, statement) {
             return self.change_account_table(table, statement, job, sink);
         }
+        if let Some(update) = setup_tables::updated_by(&self.state, statement) {
+            return self.update_setup(update, job, sink);
+        }
         self.dispatch(statement, traits, job, key, sink)
     }
 
@@ -301,6 +305,7 @@ impl Session {
                 self.caches.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
             }
             self.report(executed, &plan, job, sink);
+            self.frame.planned = Some(plan);
             return Ok(());
         }
         Err(definition_changed())
@@ -323,6 +328,7 @@ impl Session {
             let planned = self.plan_and_execute(statement, job, sink)?;
             let Some((plan, version, executed)) = planned else { continue };
             self.report(executed, &plan, job, sink);
+            self.frame.planned = Some(Arc::clone(&plan));
             return Ok(plan.reusable.then_some((plan, version)));
         }
         Err(definition_changed())

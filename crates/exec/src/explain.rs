@@ -79,7 +79,7 @@ pub(crate) fn explain_columns(format: ExplainFormat) -> Vec<ColumnMeta> {
             let more = [two_decimals("r_rows"), two_decimals("filtered"), two_decimals("r_filtered")];
             columns.splice(ROWS + 1..ROWS + 1, more);
         }
-        ExplainFormat::Json => columns = vec![ColumnMeta::text("EXPLAIN", 78)],
+        ExplainFormat::Json | ExplainFormat::Tree => columns = vec![ColumnMeta::text("EXPLAIN", 78)],
         ExplainFormat::AnalyzeJson => columns = vec![ColumnMeta::text("ANALYZE", 78)],
     }
     columns

@@ -25,11 +25,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
-use cohort_observe::{Measure, Measured, StatementKey, StatementRef};
+use cohort_observe::{Measure, Measured, Running, StatementEvent, StatementKey, StatementRef};
 use cohort_session::{Database, EventKind, Process};
 use cohort_sql::{ParseMode, StatementDigest};
 use cohort_trx::{Counted, PlanCounts};
 
+use crate::cached_plan::CachedPlan;
 use crate::work::{SlowEntry, Work};
 
 /// Minimum time between two samples of a statement.
@@ -64,6 +65,11 @@ impl KnownStatement {
     /// Returns the bytes of the statement, without a schema that it shares.
     pub fn memory_bytes(&self) -> usize {
         size_of::<KnownStatement>() + self.text.len()
+    }
+
+    /// Returns hash and text of its digest.
+    pub fn digest(&self) -> (u128, Arc<str>) {
+        (self.key.digest, Arc::clone(&self.text))
     }
 
     /// Returns its row, which may have been evicted.
@@ -102,6 +108,9 @@ pub(crate) struct Frame {
     pub kind: Option<EventKind>,
     pub statement: Option<Arc<KnownStatement>>,
     pub is_from_cache: bool,
+    pub is_traced: bool,
+    /// Its plan, if it was made for this run.
+    pub planned: Option<Arc<CachedPlan>>,
 }
 
 impl Frame {
@@ -119,7 +128,16 @@ impl Frame {
             kind: None,
             statement: None,
             is_from_cache: false,
+            is_traced: false,
+            planned: None,
         }
+    }
+
+    /// Shows the statement among those that are kept one by one.
+    #[cold]
+    pub fn begin_event(&self, process: &Process) {
+        let Frame { began_ns, rows_read, lock_wait_ns, .. } = *self;
+        process.events().begin(Running { number: 0, began_ns, rows_read, lock_wait_ns });
     }
 
     pub fn kind(&self) -> EventKind {
@@ -194,6 +212,15 @@ impl Frame {
         }
     }
 
+    /// Keeps the plan that was made for the statement, if `text` gives it.
+    #[cold]
+    pub fn keep_plan(&self, db: &Database, now_us: u64, text: impl FnOnce() -> Option<String>) {
+        let Some(statement) = &self.statement else { return };
+        let known = statement.known_row().filter(|row| db.statements.is_current(*row));
+        let row = known.unwrap_or_else(|| statement.row(db, self.kind(), now_us));
+        db.statements.keep_plan(row, now_us, text);
+    }
+
     /// Counts the statement for its connection and account, if that is on.
     pub fn count_for(&self, db: &Database, process: &Process, measured: &Measured, now_us: u64) {
         if db.globals.flag(VarId::Userstat) {
@@ -252,6 +279,8 @@ pub(crate) struct Pending {
     pub is_slow: bool,
     /// Its entry of the slow log, if that is written.
     pub slow: Option<SlowEntry>,
+    /// Its entry among the last statements, if they are kept.
+    pub event: Option<Box<StatementEvent>>,
 }
 
 /// Digests of the last texts that a session has parsed.

@@ -18,6 +18,7 @@ use cohort_types::{Privilege, SqlError, SqlResult, Value, Warning};
 use crate::cached_plan::CachedPlan;
 use crate::explain::explain;
 use crate::explain_json::{explain_json, explain_json_in_progress};
+use crate::explain_tree::explain_tree;
 use crate::session::Session;
 use crate::slow_plan::NothingKnown;
 
@@ -102,6 +103,7 @@ fn explained(
     let (plan, profile) = (&running.plan.plan, &*running.profile);
     let (mut columns, rows) = match format {
         ExplainFormat::Json => explain_json(plan, None),
+        ExplainFormat::Tree => explain_tree(plan),
         ExplainFormat::AnalyzeJson => explain_json_in_progress(plan, profile, took_ms()),
         ExplainFormat::Analyze => explain(plan, false, Some(profile), &NothingKnown),
         ExplainFormat::Traditional | ExplainFormat::Partitions => explain(plan, false, None, &NothingKnown),

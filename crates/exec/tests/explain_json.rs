@@ -150,3 +150,43 @@ fn executed_nodes_are_measured() {
     client.ok("START TRANSACTION READ ONLY");
     assert!(client.run("ANALYZE UPDATE b SET w = 1").starts_with("ERROR 1792"));
 }
+
+/// Plans in MySQL's notation.
+#[test]
+fn trees_show_operators_with_their_inputs() {
+    let mut server = world::Server::open(&world::disk()).expect("an empty disk opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT, KEY kb (b))");
+    client.ok("CREATE TABLE u (a INT PRIMARY KEY, c VARCHAR(10))");
+    for (sql, expected) in [
+        ("SELECT 1", "-> Rows fetched before execution"),
+        ("SELECT * FROM t", "-> Table scan on t  (rows="),
+        ("SELECT * FROM t WHERE a = 5", "-> Single-row index lookup on t using PRIMARY (a=5)  (rows="),
+        ("SELECT b FROM t WHERE b = 5", "-> Covering index lookup on t using kb (b=5)  (rows="),
+        ("SELECT * FROM t WHERE b + 1 = 5", "-> Filter: (t.b + 1 = 5)\n    -> Table scan on t"),
+        (
+            "SELECT * FROM t ORDER BY b + 1 LIMIT 3",
+            "-> Limit: 3 row(s)\n    -> Sort\n        -> Table scan on t",
+        ),
+        ("SELECT * FROM t JOIN u ON u.a = t.b", "-> Nested loop inner join\n    -> "),
+        ("SELECT * FROM t LEFT JOIN u ON u.c = t.b", "left join"),
+        ("SELECT * FROM t WHERE a IN (SELECT a FROM u WHERE c = t.b)", "-> "),
+        ("SELECT b, COUNT(*) FROM t JOIN u USING (a) GROUP BY b", "count(0)\n"),
+        ("SELECT a FROM t UNION SELECT a FROM u", "-> Remove duplicates\n    -> Append\n        -> "),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r",
+            "-> Materialize recursive CTE <derived2>\n",
+        ),
+        ("INSERT INTO t SELECT a, a FROM u", "-> Insert into t\n    -> "),
+        ("REPLACE INTO t VALUES (1, 1)", "-> Replace into t\n"),
+        (
+            "UPDATE t SET b = 1 WHERE a < 3 LIMIT 1",
+            "-> Update t\n    -> Limit: 1 row(s)\n        -> Filter: (t.a < 3)\n            -> Index range scan on t using PRIMARY",
+        ),
+        ("DELETE FROM t", "-> Delete from t\n    -> Table scan on t"),
+        ("DELETE t FROM t, u WHERE t.a = u.a", "-> Delete from t\n    -> "),
+    ] {
+        let tree = client.run(&format!("EXPLAIN FORMAT=TREE {sql}")).replace("\n  ", "\n");
+        assert!(tree.starts_with("EXPLAIN\n-> ") && tree.contains(expected), "{sql}:\n{tree}");
+    }
+}

@@ -3,6 +3,7 @@
 //! session is doing to other threads.
 
 mod directory;
+mod events;
 mod latencies;
 mod measured;
 mod published;
@@ -12,7 +13,8 @@ mod statements;
 mod sync;
 
 pub use directory::{Sample, StatementKey};
-pub use latencies::Latencies;
+pub use events::{Consumer, Events, Running, SessionEvents, StatementEvent};
+pub use latencies::{Bucket, Latencies};
 pub use measured::{Measure, Measured};
 pub use published::Published;
 pub use session_sums::SessionSums;

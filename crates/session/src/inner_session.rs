@@ -191,6 +191,7 @@ impl SessionState {
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&self.memory))),
             memory: Arc::clone(&self.memory),
+            trace: RefCell::default(),
             statement: StatementState::default(),
             identity,
             log: SessionLog::default(),

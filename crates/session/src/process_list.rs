@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, Pace, ReplyBarrier};
 use cohort_locks::{KillFlag, KillLevel, Party, SessionName};
-use cohort_observe::{Measured, Published, SessionSums, Totals};
+use cohort_observe::{Events, Measured, Published, SessionEvents, SessionSums, StatementEvent, Totals};
 use cohort_sql::{ParseMode, without_secrets};
 use cohort_trx::{SessionCounts, TrxStats};
 use parking_lot::{Mutex, RwLock};
@@ -122,6 +122,22 @@ impl<T: SharedPlan> RunningPlan for Arc<T> {
     }
 }
 
+/// The logins of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logins {
+    /// Since the server's start.
+    pub total: u64,
+    /// Those before [`ProcessList::reset_sums`].
+    before_reset: u64,
+}
+
+impl Logins {
+    /// Returns the number of logins since the statistics of accounts were reset.
+    pub fn since_reset(&self) -> u64 {
+        self.total - self.before_reset
+    }
+}
+
 /// One connection. Its session writes the fields, SHOW PROCESSLIST reads them, KILL sets the flag.
 pub struct Process {
     id: ConnectionId,
@@ -146,6 +162,8 @@ pub struct Process {
     info: Mutex<ProcessInfo>,
     /// Closes the connection when it is idle; set by the server.
     closer: Mutex<Option<Closer>>,
+    /// Its statements one by one, if they are kept.
+    events: SessionEvents,
     /// The plan of the running statement.
     plan: Published<dyn RunningPlan>,
     /// The reply to the last statement is sent once this transaction is acknowledged.
@@ -219,6 +237,17 @@ impl Process {
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
+    }
+
+    /// Keeps its statement that has ended.
+    pub fn end_event(&self, events: &Events, mut event: Box<StatementEvent>, measured: Measured) {
+        event.measured = measured;
+        events.end(&self.events, *event);
+    }
+
+    /// Returns its statements one by one.
+    pub fn events(&self) -> &SessionEvents {
+        &self.events
     }
 
     /// Returns where the session shows the plan of its running statement.
@@ -485,8 +514,8 @@ pub struct ProcessList {
     counts_ended: SessionCounts,
     /// The number of the newest statement.
     query_id: AtomicU64,
-    /// Number of logins by user and host.
-    logins: Mutex<BTreeMap<(String, String), u64>>,
+    /// Logins by user and host.
+    logins: Mutex<BTreeMap<(String, String), Logins>>,
     /// Statements of ended connections by user and host. Bounded as `logins`.
     sums_ended: Mutex<BTreeMap<(String, String), SessionSums>>,
     /// The memory of all sessions together.
@@ -511,6 +540,7 @@ impl ProcessList {
             identity: Mutex::new(identity),
             attributes: Mutex::default(),
             info: Mutex::default(),
+            events: SessionEvents::default(),
             plan: Published::default(),
             closer: Mutex::new(None),
             held: AtomicU64::new(0),
@@ -530,7 +560,7 @@ impl ProcessList {
         let account = (identity.user.clone(), identity.host_name().to_owned());
         let mut logins = self.logins.lock();
         if logins.len() < LOGINS_MAX || logins.contains_key(&account) {
-            *logins.entry(account).or_default() += 1;
+            logins.entry(account).or_default().total += 1;
         }
     }
 
@@ -568,15 +598,25 @@ impl ProcessList {
         all
     }
 
-    /// Removes the statements that were counted by account.
+    /// Removes the statements and logins that were counted by account.
     pub fn reset_sums(&self) {
         let processes = self.processes.read();
         self.sums_ended.lock().clear();
+        let mut logins = self.logins.lock();
+        logins.values_mut().for_each(|logins| logins.before_reset = logins.total);
+        for process in processes.values() {
+            // As in MariaDB, the connections that exist are counted again.
+            let identity = process.identity();
+            if let Some(logins) = logins.get_mut(&(identity.user.clone(), identity.host_name().to_owned())) {
+                logins.before_reset = logins.before_reset.saturating_sub(1);
+            }
+        }
+        drop(logins);
         processes.values().for_each(|process| drop(process.sums.take()));
     }
 
-    /// Returns the number of logins by user and host.
-    pub fn logins(&self) -> BTreeMap<(String, String), u64> {
+    /// Returns the logins by user and host.
+    pub fn logins(&self) -> BTreeMap<(String, String), Logins> {
         self.logins.lock().clone()
     }
 

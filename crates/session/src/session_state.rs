@@ -36,6 +36,7 @@ use crate::profiles::Profiles;
 use crate::running_programs::RunningPrograms;
 use crate::settings::to_value;
 use crate::statement_state::StatementState;
+use crate::statement_trace::StatementTrace;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
 
@@ -72,6 +73,8 @@ pub struct SessionState {
     /// Memory budget of the session.
     pub memory: Arc<Budget>,
     /// The state of the running statement.
+    /// The last statement that was traced.
+    pub trace: RefCell<Option<StatementTrace>>,
     pub statement: StatementState,
     /// The account and role that the session acts for.
     pub identity: Identity,
@@ -381,6 +384,7 @@ impl SessionState {
             search_positions: RefCell::default(),
             temporary,
             last_values: RefCell::default(),
+            trace: RefCell::default(),
             statement: StatementState::default(),
             identity: Identity {
                 is_applier: origin == Origin::Source,

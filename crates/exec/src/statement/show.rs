@@ -65,6 +65,7 @@ impl Session {
         let known = KnownNow { session: &self.state, params };
         match format {
             F::Json => crate::explain_json::explain_json(&plan.plan, None),
+            F::Tree => crate::explain_tree::explain_tree(&plan.plan),
             _ => crate::explain::explain(&plan.plan, format == F::Extended, None, &known),
         }
     }

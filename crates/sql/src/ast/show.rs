@@ -16,6 +16,8 @@ pub enum ExplainFormat {
     Extended,
     Partitions,
     Json,
+    /// The operators, in MySQL's notation.
+    Tree,
     /// ANALYZE statement.
     Analyze,
     AnalyzeJson,

@@ -311,6 +311,7 @@ impl Parser<'_> {
             if self.kind() == Kind::Text { self.text()?.to_ascii_uppercase() } else { self.upper_word()? };
         match format.as_str() {
             "JSON" => Ok(ExplainFormat::Json),
+            "TREE" => Ok(ExplainFormat::Tree),
             "TRADITIONAL" => Ok(ExplainFormat::Traditional),
             _ => Err(self.error_at(from)),
         }
