@@ -72,8 +72,8 @@ impl Step {
     }
 }
 
-/// Durations of the steps of a session's commits, while it traces a statement. The threads that hold the stages
-/// write them; the session reads them after its reply has left.
+/// Durations of the steps of a session's commits, while it traces a statement. The threads that hold the
+/// stages write them; the session reads them after its reply has left.
 #[derive(Debug, Default)]
 pub struct StageTrace {
     is_on: AtomicBool,

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::frame::KnownStatement;
+use crate::known_statement::KnownStatement;
 use cohort_catalog::{Catalog, Table, View};
 use cohort_config::Counter;
 use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, Returning, UpdatePlan};

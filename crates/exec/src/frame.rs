@@ -21,80 +21,22 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
-use cohort_observe::{Measure, Measured, Running, StatementEvent, StatementKey, StatementRef};
+use cohort_observe::{Measure, Measured, Running, StatementEvent, StatementRef};
 use cohort_session::{Database, EventKind, Process};
-use cohort_sql::{ParseMode, StatementDigest};
+use cohort_sql::ParseMode;
 use cohort_trx::{Counted, PlanCounts};
 
 use crate::cached_plan::CachedPlan;
+use crate::known_statement::KnownStatement;
 use crate::work::{SlowEntry, Work};
 
-/// Minimum time between two samples of a statement.
-const SAMPLE_INTERVAL_US: u64 = 1_000_000;
 /// Number of texts whose digests a session remembers, and their maximum length.
 const REMEMBERED: usize = 16;
 const REMEMBERED_BYTES_MAX: usize = 256;
-
-/// The digest of a statement in a schema, and its row of the statistics. Plans and prepared statements keep
-/// it.
-pub(crate) struct KnownStatement {
-    key: StatementKey,
-    text: Arc<str>,
-    /// Its row, packed; 0 if it has none yet.
-    row: AtomicU64,
-    /// Latency and time of the last sample.
-    slowest_ns: AtomicU64,
-    sampled_us: AtomicU64,
-}
-
-impl KnownStatement {
-    pub fn new(schema: Option<Arc<str>>, digest: &StatementDigest, is_nested: bool) -> Arc<KnownStatement> {
-        Arc::new(KnownStatement {
-            key: StatementKey { schema, digest: digest.hash, is_nested },
-            text: Arc::clone(&digest.text),
-            row: AtomicU64::new(0),
-            slowest_ns: AtomicU64::new(0),
-            sampled_us: AtomicU64::new(0),
-        })
-    }
-
-    /// Returns the bytes of the statement, without a schema that it shares.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<KnownStatement>() + self.text.len()
-    }
-
-    /// Returns hash and text of its digest.
-    pub fn digest(&self) -> (u128, Arc<str>) {
-        (self.key.digest, Arc::clone(&self.text))
-    }
-
-    /// Returns its row, which may have been evicted.
-    #[inline]
-    fn known_row(&self) -> Option<StatementRef> {
-        StatementRef::unpacked(self.row.load(Ordering::Relaxed))
-    }
-
-    /// Looks its row up.
-    fn row(&self, db: &Database, kind: EventKind, now_us: u64) -> StatementRef {
-        let row = db.statements.intern(&self.key, &self.text, kind.index(), now_us);
-        self.row.store(row.packed(), Ordering::Relaxed);
-        self.slowest_ns.store(0, Ordering::Relaxed);
-        self.sampled_us.store(0, Ordering::Relaxed);
-        row
-    }
-
-    /// Returns whether a statement that took this long is worth a sample.
-    pub fn wants_sample(&self, took_ns: u64, now_us: u64) -> bool {
-        let sampled_us = self.sampled_us.load(Ordering::Relaxed);
-        sampled_us == 0
-            || took_ns > self.slowest_ns.load(Ordering::Relaxed)
-                && now_us.saturating_sub(sampled_us) >= SAMPLE_INTERVAL_US
-    }
-}
 
 /// Measurements of a running statement.
 #[derive(Default)]

@@ -44,6 +44,7 @@ mod handler;
 mod inner_query;
 #[cfg(test)]
 mod inner_tests;
+mod known_statement;
 mod named_tables;
 mod open_handler;
 mod outfile;

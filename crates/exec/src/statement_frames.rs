@@ -10,7 +10,8 @@ use cohort_sql::StatementDigest;
 use cohort_trx::PlanCounts;
 
 use crate::explain_tree::tree_text;
-use crate::frame::{Ended, Frame, KnownStatement, Pending};
+use crate::frame::{Ended, Frame, Pending};
+use crate::known_statement::KnownStatement;
 use crate::session::Session;
 use crate::work::{SlowEntry, Work};
 

@@ -174,7 +174,7 @@ fn plans_of_definers_need_process() {
         "CREATE USER u@localhost",
         "CREATE PROCEDURE by_definer() UPDATE s SET b = AES_ENCRYPT('x', 'the key') WHERE b <> AES_ENCRYPT('y', 'the key')",
         "CREATE PROCEDURE by_invoker() SQL SECURITY INVOKER UPDATE s SET b = 'z' WHERE b <> 'w'",
-        "CREATE FUNCTION f() RETURNS INT MODIFIES SQL DATA BEGIN UPDATE s SET b = 'z' WHERE b <> 'w'; RETURN 1; END",
+        "CREATE FUNCTION f() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN UPDATE s SET b = 'z' WHERE b <> 'w'; RETURN 1; END",
         "GRANT EXECUTE ON test.* TO u@localhost",
     ] {
         a.ok(sql);

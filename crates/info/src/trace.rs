@@ -1,8 +1,8 @@
 //! `information_schema.COHORT_TRACE`: the durations of the statement that the session has traced last.
 //!
-//! `execute` contains `lock_wait`, and the steps of a commit up to `order_work`. The other steps pass while the
-//! reply is held. `total` ends when the reply may leave. Steps that several statements of a program have passed
-//! are added up.
+//! `execute` contains `lock_wait`, and the steps of a commit up to `order_work`. The other steps pass while
+//! the reply is held. `total` ends when the reply may leave. Steps that several statements of a program have
+//! passed are added up.
 
 use cohort_session::{StatementContext, WantedNames};
 use cohort_types::SqlResult;

@@ -286,8 +286,8 @@ impl Statements {
         }
     }
 
-    /// Keeps the plan of a statement that was planned at `now_us`, unless a recent one is kept. `plan` returns
-    /// its text, which is cut.
+    /// Keeps the plan of a statement that was planned at `now_us`, unless a recent one is kept. `plan`
+    /// returns its text, which is cut.
     pub fn keep_plan(&self, of: StatementRef, now_us: u64, plan: impl FnOnce() -> Option<String>) {
         let bytes_max = self.sample_bytes / PLAN_SHARE;
         let entry = self.directory.read().of_slot(of.slot as usize).cloned();

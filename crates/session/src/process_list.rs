@@ -682,3 +682,33 @@ impl ProcessList {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reset_sums_counts_the_connections_that_are_left() {
+        let list = ProcessList::default();
+        let identity = |user: &str| ProcessIdentity {
+            user: user.to_owned(),
+            account: Some(user.to_owned()),
+            host: "localhost".to_owned(),
+            schema: None,
+        };
+        for (id, user) in [(1, "u"), (2, "u"), (3, "u"), (4, "v")] {
+            list.register(ConnectionId(id), identity(user), 0);
+        }
+        list.remove(ConnectionId(1));
+        list.remove(ConnectionId(4));
+        let logins = |user: &str| {
+            let logins = list.logins()[&(user.to_owned(), "localhost".to_owned())];
+            (logins.total, logins.since_reset())
+        };
+        assert_eq!([logins("u"), logins("v")], [(3, 3), (1, 1)]);
+        list.reset_sums();
+        assert_eq!([logins("u"), logins("v")], [(3, 2), (1, 0)]);
+        list.register(ConnectionId(5), identity("v"), 0);
+        assert_eq!([logins("u"), logins("v")], [(3, 2), (2, 1)]);
+    }
+}

@@ -1,8 +1,8 @@
-//! `performance_schema.events_statements_current`, `_history` and `_history_long`, and the histograms of MySQL
-//! 8.
+//! `performance_schema.events_statements_current`, `_history` and `_history_long`, and the histograms of
+//! MySQL 8.
 //!
-//! Only statements of clients are listed, not those of their programs. Times are picoseconds since the server's
-//! clock began.
+//! Only statements of clients are listed, not those of their programs. Times are picoseconds since the
+//! server's clock began.
 
 use std::sync::Arc;
 
