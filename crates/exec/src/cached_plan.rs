@@ -19,6 +19,7 @@ use cohort_session::access::{self, RoutineNeed, TableNeed};
 use cohort_session::{Reached, RootTable, Roots, SessionNames, SessionState};
 use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement, TriggerEvent};
+use cohort_table::is_current;
 use cohort_types::{Level, SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
@@ -52,6 +53,8 @@ pub struct CachedPlan {
     pub(crate) needs: Vec<TableNeed>,
     /// Views that the plan reads.
     pub(crate) views: Vec<Arc<View>>,
+    /// Tables that the statement names. The plan may not read all of them.
+    named: Vec<Arc<Table>>,
     /// Sequences that the plan's expressions name, each with true if the plan takes numbers from it.
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     /// Stored functions that the plan calls.
@@ -156,6 +159,22 @@ impl CachedPlan {
             Some(PlanBody::Tree(_)) => true,
             None => false,
         }
+    }
+
+    /// Returns whether every name of the statement has the same meaning in this version of the catalog. A
+    /// name that was found can only mean something else once its object is gone.
+    pub(crate) fn is_current(&self, catalog: &Catalog) -> bool {
+        let sequences = self.sequences.iter().map(|(table, _)| table);
+        self.named.iter().chain(sequences).all(|table| is_current(catalog, table))
+            && self.views.iter().all(|view| {
+                let now = catalog.view(&view.name.schema, &view.name.table);
+                now.is_some_and(|now| Arc::ptr_eq(now, view))
+            })
+            && self.routines.iter().all(|need| {
+                let routine = &need.routine;
+                let now = catalog.routine(routine.kind, &routine.schema, &routine.name);
+                now.is_some_and(|now| Arc::ptr_eq(now, routine))
+            })
     }
 
     pub(crate) fn reads_tables(&self) -> bool {
@@ -373,7 +392,7 @@ fn planned(
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = session.statement.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
-    let (sequences, routines) = (names.take_sequences(), names.take_routines());
+    let (sequences, routines, named) = (names.take_sequences(), names.take_routines(), names.take_tables());
     let mut made = CachedPlan {
         plan,
         pins,
@@ -381,6 +400,7 @@ fn planned(
         warnings,
         needs,
         views,
+        named,
         sequences,
         routines,
         reached: None,

@@ -77,7 +77,7 @@ impl Latencies {
     }
 
     /// Returns the buckets that have values.
-    pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+    pub fn filled(&self) -> impl Iterator<Item = Bucket> + '_ {
         let counts = self.octaves.iter().flatten().enumerate();
         counts.filter(|(_, count)| **count > 0).map(|(place, count)| {
             let number = self.first * SUBS + place;
@@ -89,6 +89,12 @@ impl Latencies {
     /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.octaves.iter().flatten().sum()
+    }
+
+    /// Returns the last value and the count of each bucket that is not empty.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.octaves.iter().flatten().copied().enumerate().filter(|(_, count)| *count > 0);
+        counts.map(|(place, count)| (last_in_bucket::<SUB_BITS>(self.first * SUBS + place), count))
     }
 
     /// Returns the upper end of the bucket in microseconds that the share `p` (0..=1) of all values does not
@@ -123,7 +129,7 @@ mod tests {
             let got = low.percentile(p) as f64;
             assert!((1.0..=1.125).contains(&(got / expected)), "{p}: {got}");
         }
-        let buckets: Vec<Bucket> = low.buckets().collect();
+        let buckets: Vec<Bucket> = low.filled().collect();
         assert_eq!(buckets.iter().map(|bucket| bucket.count).sum::<u64>(), 1000);
         assert!(buckets.windows(2).all(|pair| pair[0].to_us + 1 == pair[1].from_us));
         assert_eq!((buckets[0].from_us, buckets[0].count), (1, 1));

@@ -1,9 +1,10 @@
 //! Statistics about a running server: [`Statements`] counts statements by digest, [`SessionSums`] by kind
-//! for sessions and accounts. [`Published`] shows what a
-//! session is doing to other threads.
+//! for sessions and accounts. [`History`] keeps figures of the last day. [`Published`] shows what a session is
+//! doing to other threads.
 
 mod directory;
 mod events;
+mod history;
 mod latencies;
 mod measured;
 mod published;
@@ -14,9 +15,13 @@ mod sync;
 
 pub use directory::{Sample, StatementKey};
 pub use events::{Consumer, Events, Running, SessionEvents, StatementEvent};
+pub use history::{
+    BINS, Bins, Extract, Gauge, History, HistoryFile, Reading, Schema, Slot, TIERS, TOP_MAX, Tier,
+    TopStatement, TopStatements, bin_of,
+};
 pub use latencies::{Bucket, Latencies};
 pub use measured::{Measure, Measured};
 pub use published::Published;
 pub use session_sums::SessionSums;
-pub use shards::Totals;
+pub use shards::{KindTimes, Totals};
 pub use statements::{StatementRef, StatementRow, Statements};

@@ -14,6 +14,7 @@ use cohort_catalog::{AccountName, ProgramSettings};
 use cohort_config::{VarId, VarValue};
 use cohort_types::{SqlError, SqlResult};
 
+use crate::called_programs::CalledPrograms;
 use crate::session_state::{Identity, SessionLog, SessionState, Settings};
 use crate::statement_state::StatementState;
 use crate::transaction_track::TransactionTracker;
@@ -210,6 +211,7 @@ impl SessionState {
             received_file: Cell::new(None),
             programs: RefCell::default(),
             kept_inner: RefCell::default(),
+            called: CalledPrograms::default(),
         };
         if is_changed {
             inner.refresh();
@@ -220,6 +222,7 @@ impl SessionState {
     /// Drops the states of the programs that a statement has called.
     #[inline]
     pub fn forget_programs(&self) {
+        self.called.forget();
         if !self.kept_inner.borrow().is_empty() {
             self.kept_inner.borrow_mut().clear();
         }

@@ -16,6 +16,7 @@
 //! | `statements/` | the table of statements: [`StatementKind`], [`StatementTraits`] |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
 //! | `functions` | [`StatementFunctions`]: functions that run statements |
+//! | `called_programs` | [`CalledPrograms`]: the programs that a statement has called |
 //! | `inner_session` | [`InnerSession`]: the session as a function or a trigger sees it |
 //! | `running_programs` | [`RunningPrograms`]: the functions and triggers that run inside the statement |
 //! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
@@ -44,6 +45,7 @@ mod account_limits;
 mod account_usage;
 mod annotation;
 mod audit;
+mod called_programs;
 mod connection;
 mod database;
 mod diagnostics;
@@ -89,8 +91,11 @@ pub use audit::{
     Audit, AuditSink, AuditTables, Client, ConnectionEvent, RowChange, TableUse,
     adjusted_users as adjusted_audit_users, changed_tables,
 };
+pub use called_programs::CalledPrograms;
 pub use connection::{ConnectionInfo, EncryptedSession};
-pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
+pub use database::{
+    Database, DatabaseParts, ErrorLogRow, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches,
+};
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_kind::{EventKind, event_name};
 pub use event_runs::EventRuns;

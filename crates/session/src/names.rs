@@ -7,10 +7,10 @@ use cohort_catalog::{AccountName, Catalog, Routine, Table, TableName, View};
 use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
 use cohort_plan::{CalledFunction, Names, VirtualDefinition};
 use cohort_sql::ast::{DataType, SequenceOperation};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult, Value};
 
 use crate::access::{Needs, RoutineNeed, TableNeed, Viewer};
-use crate::functions::FoundFunction;
+use crate::functions::{Callee, FoundFunction, StatementFunction};
 use crate::reached::Reached;
 use crate::roots::{RootTable, Roots};
 use crate::session_state::SessionState;
@@ -28,6 +28,8 @@ pub struct SessionNames<'n> {
     inside: RefCell<Vec<Arc<View>>>,
     /// All views that the statement reads.
     views: RefCell<Vec<Arc<View>>>,
+    /// The tables that the statement names.
+    tables: RefCell<Vec<Arc<Table>>>,
     /// The sequences that expressions name, and whether each is changed.
     sequences: RefCell<Vec<(Arc<Table>, bool)>>,
     /// The stored functions that expressions call.
@@ -46,6 +48,7 @@ impl<'n> SessionNames<'n> {
             is_server: false,
             inside: RefCell::default(),
             views: RefCell::default(),
+            tables: RefCell::default(),
             temporary_used: RefCell::default(),
             sequences: RefCell::default(),
             routines: RefCell::default(),
@@ -98,6 +101,11 @@ impl<'n> SessionNames<'n> {
         self.views.take()
     }
 
+    /// Takes the tables that the statement names. The plan may not need all of them.
+    pub fn take_tables(&self) -> Vec<Arc<Table>> {
+        self.tables.take()
+    }
+
     /// Finds a temporary table. It hides a table or view with the same name, except inside of views.
     fn temporary(&self, schema: &str, name: &str) -> Option<Arc<Table>> {
         let found = self.session.temporary.find(schema, name).filter(|_| self.inside.borrow().is_empty());
@@ -131,6 +139,20 @@ impl<'n> SessionNames<'n> {
     }
 }
 
+/// A function that a view calls. Its errors must not reveal to the reader of the view what the function uses.
+struct OfView {
+    function: Callee,
+    /// The outermost view.
+    view: Arc<View>,
+}
+
+impl StatementFunction for OfView {
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+        let outcome = self.function.0.call(args, ctx);
+        outcome.map_err(|error| cohort_plan::hidden_by_view(&self.view, error))
+    }
+}
+
 impl Names for SessionNames<'_> {
     fn env(&self) -> &SessionEnv {
         &self.session.settings.env
@@ -144,10 +166,15 @@ impl Names for SessionNames<'_> {
         self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
         let found = functions.find((self.catalog, self.session), (schema, name), args, self.definer())?;
         let Some(FoundFunction { schema, name, ty, function, routine }) = found else { return Ok(None) };
+        let is_aggregate = routine.as_ref().is_some_and(|routine| routine.aggregate);
+        let function = match inside.first() {
+            Some(view) => Callee(Box::new(OfView { function, view: Arc::clone(view) })),
+            None => function,
+        };
         if let Some(routine) = routine {
             self.use_routine(&routine);
         }
-        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty }))
+        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty, is_aggregate }))
     }
 
     fn hooks(&self) -> &dyn SessionHooks {
@@ -181,8 +208,13 @@ impl Names for SessionNames<'_> {
             return Ok(own);
         }
         self.want(schema, name, wanted)?;
-        let found = self.catalog.table(schema, name).cloned();
-        found.ok_or_else(|| SqlError::no_such_table(schema, name))
+        let found = self.catalog.table(schema, name);
+        let found = found.ok_or_else(|| SqlError::no_such_table(schema, name))?;
+        let mut tables = self.tables.borrow_mut();
+        if !tables.iter().any(|known| Arc::ptr_eq(known, found)) {
+            tables.push(Arc::clone(found));
+        }
+        Ok(Arc::clone(found))
     }
 
     fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType> {

@@ -29,6 +29,7 @@ use cohort_trx::{BinlogSettings, TrxSettings, Writer};
 
 use crate::access::{Access, roles_of};
 use crate::account_usage::AccountLimits;
+use crate::called_programs::CalledPrograms;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
 use crate::inner_session::KeptInner;
@@ -108,6 +109,8 @@ pub struct SessionState {
     pub programs: RefCell<RunningPrograms>,
     /// States of programs that the running statement has called.
     pub(crate) kept_inner: RefCell<Vec<KeptInner>>,
+    /// Programs that the running statement has called, and may call again without the checks of a call.
+    pub called: CalledPrograms,
 }
 
 /// The variables of a session, with what is derived from them ([`SessionState::refresh`]).
@@ -407,6 +410,7 @@ impl SessionState {
             received_file: Cell::new(None),
             programs: RefCell::default(),
             kept_inner: RefCell::default(),
+            called: CalledPrograms::default(),
         };
         state.adopt_client_charset();
         state.adopt_schema_collation();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
-use cohort_program::ProgramKind;
+use cohort_program::{Bound, ProgramKind};
 use cohort_session::{
     Callee, FoundFunction, ReachedNames, Roots, SessionState, StatementContext, StatementFunction,
     StatementFunctions,
@@ -13,7 +13,7 @@ use cohort_sql::ast::VariableType;
 use cohort_types::{RoutineKind, SqlError, SqlResult, Value};
 
 use super::cache::Compiled;
-use super::context_host::run_routine;
+use super::context_host::{Arguments, run_routine};
 use crate::shared_caches::SharedCaches;
 
 /// The functions of the catalog.
@@ -29,9 +29,6 @@ impl StatementFunctions for StoredFunctions {
     ) -> SqlResult<Option<FoundFunction>> {
         let Some(routine) = catalog.routine(RoutineKind::Function, schema, name) else { return Ok(None) };
         let full_name = || format!("{}.{}", routine.schema, routine.name);
-        if routine.aggregate {
-            return Err(SqlError::not_supported("calls of AGGREGATE functions"));
-        }
         let compiled = SharedCaches::of(&session.db).routines.compiled(routine, session)?;
         let program = &compiled.program;
         let wanted = program.parameters.len();
@@ -68,12 +65,26 @@ struct StoredFunction {
 
 impl StatementFunction for StoredFunction {
     fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+        // With the definer of a view it is another call.
+        let is_own = !self.routine.by_invoker || self.definer.is_none();
+        let definition = Arc::as_ptr(&self.routine).cast();
+        if is_own && let Some(bound) = ctx.session.called.find::<Bound>(definition) {
+            if let Some(value) = bound.call_typed(args, &mut || ctx.check_interrupt())? {
+                return Ok(value);
+            }
+        }
         let definer = match self.routine.by_invoker {
             true => self.definer.as_ref(),
             false => Some(&self.routine.definer),
         };
         let routine = (&self.routine, &*self.compiled);
-        let (finished, _) = run_routine(ctx, routine, definer, args.to_vec(), ProgramKind::Function)?;
+        let args = match args {
+            args if !self.routine.aggregate => Arguments::Values(args.to_vec()),
+            [Value::Str(rows)] => Arguments::OfRows(&rows.bytes),
+            // An empty group. As in MariaDB, the function does not run.
+            _ => return Ok(Value::Null),
+        };
+        let (finished, _) = run_routine(ctx, routine, definer, args, ProgramKind::Function)?;
         Ok(finished.returned.unwrap_or(Value::Null))
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn history_long(columns: &[VirtualColumn], ctx: &StatementContext<'_>
 fn buckets(columns: &[VirtualColumn], first: &[(&str, Value)], latencies: &Latencies) -> Vec<Vec<Value>> {
     let (all, mut seen) = (latencies.count(), 0);
     let mut rows = Vec::new();
-    for bucket in latencies.buckets() {
+    for bucket in latencies.filled() {
         seen += bucket.count;
         let cell = |column: &VirtualColumn| match column.name {
             "BUCKET_NUMBER" => number(bucket.number as u64),
