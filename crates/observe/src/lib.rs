@@ -1,6 +1,6 @@
 //! Statistics about a running server: [`Statements`] counts statements by digest, [`SessionSums`] by kind
-//! for sessions and accounts. [`History`] keeps figures of the last day. [`Published`] shows what a session is
-//! doing to other threads.
+//! for sessions and accounts. [`History`] keeps figures of the last day. [`Published`] shows other threads
+//! what a session does.
 
 mod directory;
 mod events;
