@@ -328,5 +328,5 @@ fn the_history_survives_a_restart_and_damage() {
     let server = Cohort::start(scratch.path(), "data", &[&option]);
     assert_eq!(count(1), 0);
     assert!(server.log().contains("[Warning] cohortd: The history of figures"), "{}", server.log());
-    assert!(file.with_added_extension("damaged").exists());
+    assert!(server.datadir.join("metrics_history.bin.damaged").exists());
 }
