@@ -713,3 +713,25 @@ fn a_restore_takes_the_log_of_one_server() {
     let failure = restore(2).expect_err("two logs");
     assert!(matches!(&failure, Failure::Damaged(text) if text.contains("of another server")), "{failure}");
 }
+
+#[test]
+fn what_the_repository_has_lost_is_not_acknowledged() {
+    // As below a mount point whose file system is not there any more.
+    let lost = ["archive/00000001/timeline", "archive/00000001/files/f/0000000000000000"];
+    for (number, name) in lost.into_iter().enumerate() {
+        let store = created();
+        let repository = open(&store);
+        let mut feed = Feed::start(open(&store));
+        feed.hello(&hello());
+        feed.send(&pieces(1, "f", b"spilled", 7));
+        feed.send(&range(1, 1000, 1100, &["f"]));
+        assert_eq!(feed.answer(), ack(1100));
+        feed.send(&pieces(1, "g", b"spilled", 7));
+        repository.store().delete(name).expect("deleted");
+        feed.send(&range(1, 1100, 1200, &["f"]));
+        let (acknowledged, error, _) = feed.end();
+        assert_eq!(acknowledged, None, "{name}");
+        let text = ["is its file system mounted", "has lost"][number];
+        assert!(error.as_ref().is_some_and(|error| error.contains(text)), "{name}: {error:?}");
+    }
+}
