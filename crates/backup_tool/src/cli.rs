@@ -131,6 +131,10 @@ enum Command {
         /// The repository may have backups of another server
         #[arg(long)]
         another_server: bool,
+        /// Send only what has changed since the newest backup of the repository, which this server must have
+        /// taken. The result is restored like any other
+        #[arg(long, conflicts_with = "from")]
+        incremental: bool,
     },
     /// Make a new data directory on this machine straight from a running server
     ///
@@ -282,13 +286,13 @@ fn run(arguments: Arguments) -> Result<u8> {
     };
     match &arguments.command {
         Command::Init { place, no_encryption } => init(place, *no_encryption, &show)?,
-        Command::Take { place, from, connection, rate_limit, another_server } => {
+        Command::Take { place, from, connection, rate_limit, another_server, incremental } => {
             let request =
                 Request { rate: rate_limit.map(|mib| mib << 20), of_another_server: *another_server };
             let repository = place.open()?;
             let mut source: Box<dyn Source> = match from {
                 Some(directory) => Box::new(Directory::open(directory)?),
-                None => Box::new(Server::connect(&connection.account()?)?),
+                None => Box::new(Server::connect(&connection.account()?)?.incremental(*incremental)),
             };
             let taken = take(&repository, source.as_mut(), request, &progress("taking"))?;
             let value = json!({
@@ -719,7 +723,7 @@ fn positions(manifest: &Manifest) -> String {
     }
     text += &format!("gtid_current_pos {}\n", manifest.gtid_current_pos);
     for source in &manifest.sources {
-        text += &format!("replica of '{}' at {} {}\n", source.connection, source.file, source.offset);
+        text += &format!("replica, connection '{}'\n", source.connection);
     }
     text
 }
