@@ -30,7 +30,7 @@ const LINES: &[&[&str]] = &[
     &["dml", "program", "ddl", "info"],
     &["replication", "exec", "replica"],
     &["replica"],
-    &["server", "sim", "bench", "backup_tool"],
+    &["console", "server", "sim", "bench", "backup_tool"],
 ];
 
 /// Dependencies that are forbidden although the layers would allow them.
@@ -62,6 +62,7 @@ const WALLS: &[(&str, &[&str])] = &[
 const SOLE_IMPORTERS: &[(&str, &str)] = &[
     ("rocksdb", "engine_rocks"),
     ("rustls", "tls"),
+    ("httparse", "console"),
     ("object_store", "backup_tool"),
     ("reqwest", "backup_tool"),
     ("tokio", "backup_tool"),

@@ -78,7 +78,7 @@ struct Moment {
     /// Restore up to the transaction with this GTID
     #[arg(long, value_name = "GTID", group = "end")]
     to_gtid: Option<String>,
-    /// Timeline in hexadecimal digits, as `list` shows it; the newest unless given
+    /// Timeline in hexadecimal digits, as `list` shows it; that of the newest backup unless given
     #[arg(long, value_name = "NUMBER", requires = "end", value_parser = parse_timeline)]
     timeline: Option<u32>,
     /// The server's program; cohortd next to this program or in PATH unless given
@@ -404,11 +404,13 @@ fn run(arguments: Arguments) -> Result<u8> {
         }
         Command::Restore { place, to, backup, moment, table: Some(table), table_as, connection } => {
             let named = table_as.as_ref().unwrap_or(table);
-            let mut target = table::connect(&connection.account()?, named)?;
+            let account = connection.account()?;
+            // The restore may take longer than a server keeps an idle connection.
+            drop(table::connect(&account, named)?);
             let state = restored(place, to, backup.as_deref(), moment, &progress("restoring"))?;
             let server = find_server(moment.server_binary.as_deref());
             let (catalogue, bar) = (&state.catalogue, progress("copying"));
-            let copied = table::copy(catalogue, to, &server, table, &mut target, named, &bar)?;
+            let copied = table::copy(catalogue, to, &server, table, &account, named, &bar)?;
             scratch::remove(to)?;
             let mut value = described_state(&state);
             value["table"] = json!(named.to_string());

@@ -55,12 +55,16 @@ pub fn clone(
     let mut client = Client::connect(account)?;
     let source = replica.map(|_| source_of(&mut client, account)).transpose()?;
     let target = Target::open(directory)?;
-    target.begin(0)?;
+    let mut has_begun = false;
     let mut receiver = Receiver::new(&target);
     let mut pace = Pace::new(rate);
     Server::new(client).send(&mut |name, offset, bytes| {
         pace.spend(bytes.len());
         progress.add(bytes.len() as u64);
+        // A server that refuses the account leaves the directory empty for the next attempt.
+        if !std::mem::replace(&mut has_begun, true) {
+            target.begin(0)?;
+        }
         receiver.add(name, offset, bytes)
     })?;
     let manifest = receiver.finish()?;
@@ -185,8 +189,12 @@ fn options(manifest: &Manifest, replica: &Replica, directory: &Path) -> Result<S
     let directory = std::path::absolute(directory).map_err(|error| Failure::of_file(directory, error))?;
     let mut text = format!(
         "# Starts the clone in this directory. Add the settings that your servers have in common.\n\
-         [mariadb]\ndatadir = {}\nserver_id = {}\n",
-        directory.display(),
+         [mariadb]\ndatadir = {}\nserver_id = {}\n\
+         # The clone has the events of its source, enabled. Here they must not run as long as it is a replica.\n\
+         event_scheduler = OFF\n\
+         # Each server needs an archive of its own.\n\
+         archive_to =\n",
+        option_value(&directory.to_string_lossy()),
         replica.server_id
     );
     if !manifest.log_bin.is_empty() {
@@ -196,6 +204,15 @@ fn options(manifest: &Manifest, replica: &Replica, directory: &Path) -> Result<S
         text += &format!("log_layout = {}\n", manifest.layout);
     }
     Ok(text)
+}
+
+/// Writes a value of an option file, in quotes if a reader would cut it.
+fn option_value(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\");
+    match text.contains(['#', '"', '\'']) || text.trim() != text {
+        true => format!("\"{}\"", escaped.replace('"', "\\\"")),
+        false => escaped,
+    }
 }
 
 fn statements(

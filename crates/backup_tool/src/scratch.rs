@@ -55,11 +55,21 @@ impl Drop for Private {
     }
 }
 
-/// Removes a directory that is no longer needed. Of a symbolic link the directory is removed, not the link.
+/// Removes a directory that is no longer needed. Of a symbolic link the directory is removed, not the link; a
+/// directory that cannot be removed, such as a mount point, is emptied.
 pub fn remove(directory: &Path) -> Result<()> {
     let failed = |error| Failure::of_file(directory, error);
     let real = directory.canonicalize().map_err(failed)?;
-    std::fs::remove_dir_all(real).map_err(failed)
+    for entry in std::fs::read_dir(&real).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let is_directory = entry.file_type().map_err(failed)?.is_dir();
+        let path = entry.path();
+        let removed = if is_directory { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        removed.map_err(|error| Failure::of_file(&path, error))?;
+    }
+    // Empty, it may stay.
+    let _ = std::fs::remove_dir(&real);
+    Ok(())
 }
 
 impl Scratch {

@@ -7,7 +7,7 @@
 //!    a temporary name, `cohort-restore-..`.
 //! 4. Rows are copied one by one, in statements of [`STATEMENT_BYTES`]: strings as hexadecimal literals in
 //!    the bytes of their column's character set, other types as text that every server reads back to the same
-//!    value. Strict mode fails on a value that the server would change.
+//!    value. Strict mode fails on a value that the server would change, unless the backup has such values.
 //! 5. The numbers of rows are compared, and CHECKSUM TABLE if both servers have one version. The table gets
 //!    its name.
 //!
@@ -42,7 +42,13 @@ const TARGET_SETTINGS: &[&str] = &[
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'",
     "SET SESSION foreign_key_checks = 0",
     "SET SESSION unique_checks = 0",
+    "SET SESSION max_statement_time = 0",
+    "SET SESSION wait_timeout = 31536000",
+    // A row may be older than a constraint that it violates.
+    "SET SESSION check_constraint_checks = 0",
 ];
+/// Mode for rows with an ENUM value that is none of the list: strict mode refuses it.
+const WITH_ENUM_ERRORS: &str = "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES'";
 
 /// Name of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +87,8 @@ pub struct Copied {
     pub triggers: Vec<String>,
 }
 
-/// Connects to the server that gets a table, and checks that it can.
+/// Connects to the server that gets a table, and checks that it can. Called before the restore and again
+/// before the copy.
 pub fn connect(account: &Account, to: &TableName) -> Result<Client> {
     let mut client = Client::connect(account)?;
     let (database, table) = (quoted(&to.database), quoted(&to.table));
@@ -118,7 +125,7 @@ pub fn copy(
     directory: &Path,
     server: &Path,
     table: &TableName,
-    target: &mut Client,
+    target: &Account,
     to: &TableName,
     progress: &Progress,
 ) -> Result<Copied> {
@@ -134,9 +141,14 @@ pub fn copy(
     let definition = redefined(&definition, table, &temporary)?;
     let columns = columns(&mut source, table)?;
     let triggers = triggers(&mut source, table)?;
+    let has_enum_errors = has_enum_errors(&mut source, table, &columns)?;
+    let target = &mut connect(target, to)?;
     target.execute(&definition)?;
+    if has_enum_errors {
+        target.execute(WITH_ENUM_ERRORS)?;
+    }
     let copied = fill(&mut source, table, target, &temporary, &columns, progress)
-        .and_then(|rows| compare(&mut source, table, target, &temporary).map(|()| rows))
+        .and_then(|rows| compare(&mut source, table, target, &temporary, has_enum_errors).map(|()| rows))
         .and_then(|rows| {
             let rename = format!("RENAME TABLE {} TO {}", temporary.quoted(), to.quoted());
             target.execute(&rename).map(|()| rows)
@@ -192,6 +204,7 @@ struct Column {
     name: String,
     read: String,
     is_string: bool,
+    is_enum: bool,
 }
 
 fn columns(source: &mut Client, table: &TableName) -> Result<Vec<Column>> {
@@ -209,6 +222,7 @@ fn columns(source: &mut Client, table: &TableName) -> Result<Vec<Column>> {
         let is_binary = data_type.ends_with("blob") || data_type.ends_with("binary") || data_type == "bit";
         columns.push(Column {
             is_string: character_set.is_some() || is_binary,
+            is_enum: data_type == "enum",
             read: match &*data_type {
                 // The text of a FLOAT has fewer digits than its value.
                 "float" => format!("CAST({quoted} AS DOUBLE)"),
@@ -220,6 +234,17 @@ fn columns(source: &mut Client, table: &TableName) -> Result<Vec<Column>> {
         Ok(())
     })?;
     Ok(columns)
+}
+
+/// Returns whether rows have an ENUM value that is none of the list, as a server without strict mode stores.
+fn has_enum_errors(source: &mut Client, table: &TableName, columns: &[Column]) -> Result<bool> {
+    let enums = columns.iter().filter(|column| column.is_enum);
+    let tests: Vec<String> = enums.map(|column| format!("{} + 0 = 0", quoted_name(&column.name))).collect();
+    if tests.is_empty() {
+        return Ok(false);
+    }
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM {} WHERE {})", table.quoted(), tests.join(" OR "));
+    Ok(source.row(&sql)?.first().is_some_and(|found| text_of(found) == "1"))
 }
 
 fn triggers(source: &mut Client, table: &TableName) -> Result<Vec<String>> {
@@ -300,7 +325,13 @@ fn add_values(statement: &mut String, columns: &[Column], row: &Row) -> Result<(
 }
 
 /// Compares the copy with its original.
-fn compare(source: &mut Client, table: &TableName, target: &mut Client, to: &TableName) -> Result<()> {
+fn compare(
+    source: &mut Client,
+    table: &TableName,
+    target: &mut Client,
+    to: &TableName,
+    has_enum_errors: bool,
+) -> Result<()> {
     let both = |sql: &str, source: &mut Client, target: &mut Client| -> Result<(String, String)> {
         let last = |row: Row| row.last().map_or(String::new(), |value| text_of(value).into_owned());
         let mine = source.row(&sql.replace("{}", &table.quoted()))?;
@@ -310,6 +341,11 @@ fn compare(source: &mut Client, table: &TableName, target: &mut Client, to: &Tab
     let mut checks = vec!["SELECT COUNT(*) FROM {}"];
     if versions.0 == versions.1 {
         checks.push("CHECKSUM TABLE {}");
+    } else if has_enum_errors {
+        return Err(Failure::Refused(format!(
+            "{} has ENUM values that are none of the list, which only a server of the backup's version takes",
+            table.quoted()
+        )));
     }
     for sql in checks {
         let (original, copy) = both(sql, source, target)?;

@@ -469,14 +469,15 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
     let branch = [log(0x6ab0_0000, 1450, 1500), "6ab00000/files/f".to_owned()];
     let all = |from: usize| [&parent[from..], &branch].concat();
     let time = |text: &str| Stop::Time(parse_time(text).expect("a time"));
+    const BRANCH: u32 = 0x6ab0_0000;
     let cases = [
-        (Stop::Latest, None, 1, all(1)),
+        (Stop::Latest, Some(BRANCH), 1, all(1)),
         (Stop::Latest, Some(1), 1, parent[1..].to_vec()),
-        (time("2026-11-28 19:30:13.5"), None, 0, parent.to_vec()),
-        (time("2026-11-28 19:30:14"), None, 1, all(1)[..2].to_vec()),
-        (time("2026-11-28 19:30:12"), None, 0, parent[..2].to_vec()),
-        (Stop::Gtid("0-1-12".to_owned()), None, 0, all(0)),
-        (Stop::Gtid("0-1-13".to_owned()), None, 1, all(1)),
+        (time("2026-11-28 19:30:13.5"), Some(BRANCH), 0, parent.to_vec()),
+        (time("2026-11-28 19:30:14"), Some(BRANCH), 1, all(1)[..2].to_vec()),
+        (time("2026-11-28 19:30:12"), Some(BRANCH), 0, parent[..2].to_vec()),
+        (Stop::Gtid("0-1-12".to_owned()), Some(BRANCH), 0, all(0)),
+        (Stop::Gtid("0-1-13".to_owned()), Some(BRANCH), 1, all(1)),
     ];
     for (number, (stop, timeline, backup, expected)) in cases.into_iter().enumerate() {
         let target = folder.path().join(format!("target{number}"));
@@ -485,7 +486,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         assert_eq!(recovered.catalogue.name, names_of[backup], "{stop:?}");
         assert_eq!(recovered.report.expect("a report")["gtid_binlog_pos"], "0-1-15");
         let mut expected = expected;
-        let history = format!("{:08x}/files/history", timeline.unwrap_or(0x6ab0_0000));
+        let history = format!("{:08x}/files/history", timeline.expect("named"));
         expected.push(history.clone());
         expected.sort_unstable();
         assert_eq!(names(&copy), expected, "{stop:?}");
@@ -493,7 +494,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         assert!(matches!(Frame::decode(&first), Ok(Some((Frame::Range(_), _)))));
         let lines = fs::read_to_string(copy.join(history)).expect("the history");
         let branch = "1789919232 00000000000005aa\n";
-        let own = if timeline.is_none() { branch } else { "" };
+        let own = if timeline == Some(BRANCH) { branch } else { "" };
         assert_eq!(lines, format!("1 0000000000000000\n{own}"));
         assert!(!target.join("cohort-archive").exists() && target.join("cohort-backup.json").exists());
         let arguments = fs::read_to_string(folder.path().join("arguments")).expect("arguments");
@@ -501,11 +502,19 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         fs::remove_dir_all(&copy).expect("removed");
     }
     let refused = [
-        (time("2026-11-28 19:30:11"), None, None, 4, "no backup before the target"),
-        (Stop::Gtid("0-1-10".to_owned()), None, None, 4, "no backup before the target"),
-        (Stop::Gtid("x".to_owned()), None, None, 4, "is no GTID"),
+        // Both timelines go on after the fork, and the newest backup is before it.
+        (
+            Stop::Latest,
+            None,
+            None,
+            4,
+            "several timelines that go on after the newest backup: 00000001, 6ab00000",
+        ),
+        (time("2026-11-28 19:30:11"), Some(BRANCH), None, 4, "no backup before the target"),
+        (Stop::Gtid("0-1-10".to_owned()), Some(BRANCH), None, 4, "no backup before the target"),
+        (Stop::Gtid("x".to_owned()), Some(BRANCH), None, 4, "is no GTID"),
         (Stop::Latest, Some(7), None, 4, "no archive of timeline 00000007"),
-        (time("2026-11-28 19:30:12"), None, Some(1), 4, "is after the target"),
+        (time("2026-11-28 19:30:12"), Some(BRANCH), Some(1), 4, "is after the target"),
     ];
     for (stop, timeline, backup, expected, text) in refused {
         let target = folder.path().join("refused");
@@ -518,7 +527,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
     // A server that fails leaves a directory in which no server starts.
     let server = script(folder.path(), "echo why >&2; exit 1");
     let target = folder.path().join("failed");
-    let request = Request { stop: Stop::Latest, timeline: None, backup: None, server: &server };
+    let request = Request { stop: Stop::Latest, timeline: Some(BRANCH), backup: None, server: &server };
     let failure = recover(&repository, &request, &target, &Progress::hidden()).expect_err("it fails");
     assert!(failure.to_string().contains("why"), "{failure}");
     assert!(target.join("cohort-backup.unfinished").exists());
@@ -528,6 +537,25 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
     let target = folder.path().join("gap");
     let failure = recover(&repository, &request, &target, &Progress::hidden()).expect_err("a gap");
     assert!(matches!(&failure, Failure::Damaged(text) if text.contains("gap at LSN 1300")), "{failure}");
+    // A backup of the branch decides for it.
+    let of_branch =
+        Fake { cut_lsn: 1480, timeline: BRANCH, cut: "2026-11-28T19:30:20Z", ..Fake::new(small()) };
+    take_of(&repository, of_branch).expect("taken");
+    let request =
+        Request { stop: Stop::Latest, timeline: None, backup: None, server: &script(folder.path(), &text) };
+    let recovered = recover(&repository, &request, &folder.path().join("chosen"), &Progress::hidden());
+    assert_eq!(recovered.expect("restored").catalogue.manifest.timeline, BRANCH);
+    // A server that comes from this one, such as a clone, does not continue its archive.
+    let mut feed = Feed::start(open(&store));
+    let clone = Hello {
+        server_uuid: "clone".to_owned(),
+        timelines: history(&[(1, 0), (0x6ab0_0001, 1600)]),
+        lsn: 1600,
+        ..hello()
+    };
+    feed.send(&encode_hello(&clone));
+    let Some(Frame::Error(text)) = feed.answer() else { panic!("it was accepted") };
+    assert!(text.contains("take --another-server"), "{text}");
 }
 
 #[test]

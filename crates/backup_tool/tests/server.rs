@@ -137,6 +137,7 @@ fn a_clone_is_a_server_or_a_replica_that_catches_up() {
     server.execute("GRANT RELOAD, SELECT ON *.* TO keeper@localhost");
     server.execute("CREATE USER repl@localhost IDENTIFIED BY 'it''s \\\\ secret'");
     server.execute("GRANT REPLICATION SLAVE ON *.* TO repl@localhost");
+    server.execute("CREATE USER poor@localhost");
     let port = server.account.port;
     let options = format!(
         "[client]\nhost=127.0.0.1\nport={port}\nuser=keeper\npassword=secret\n\
@@ -153,6 +154,12 @@ fn a_clone_is_a_server_or_a_replica_that_catches_up() {
     let wrong = run("clone --host 127.0.0.1 --port 1 --to other").expect_err("no server");
     assert!(wrong.contains("cannot connect") && !folder.path().join("other").exists(), "{wrong}");
     run("clone --to other").expect_err("no server is named");
+
+    // An account without the privileges leaves the directory as it is.
+    std::fs::create_dir(folder.path().join("new # 'one'")).expect("created");
+    std::os::unix::fs::symlink("new # 'one'", folder.path().join("replica")).expect("linked");
+    let refused = format!("clone --host 127.0.0.1 --user poor --port {port} --to replica");
+    assert!(run(&refused).expect_err("no privilege").contains("denied"));
 
     // While rows are written.
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
@@ -179,7 +186,10 @@ fn a_clone_is_a_server_or_a_replica_that_catches_up() {
     let options =
         [format!("--defaults-file={}", of("option_file").display()), "--skip-slave-start".to_owned()];
     let replica = Server::start_with(&folder.path().join("replica"), &options);
-    assert_eq!(replica.values("SELECT @@server_id"), cloned["server_id"].to_string());
+    assert_eq!(
+        replica.values("SELECT @@server_id, @@event_scheduler"),
+        format!("{} OFF", cloned["server_id"])
+    );
     execute_file(&replica, &of("statements"));
     server.execute("INSERT INTO shop.orders VALUES (-1, 'after the clone')");
     let position = server.values("SELECT @@gtid_binlog_pos");
@@ -281,6 +291,19 @@ fn a_table_of_a_backup_is_copied_into_the_running_server() {
         assert!(definition.contains(part), "{part}: {definition}");
     }
     server.execute("INSERT INTO shop.odd (parent) VALUES (1)");
+
+    // Values that strict mode and constraints refuse today.
+    for sql in [
+        "CREATE TABLE shop.lax (id INT PRIMARY KEY, e ENUM('a', 'b'), CHECK (id > 0))",
+        "SET STATEMENT sql_mode = '', check_constraint_checks = 0 FOR INSERT INTO shop.lax VALUES (1, 'x'), (-1, 'a')",
+    ] {
+        server.execute(sql);
+    }
+    run("take r --key-file key --defaults-file root").expect("taken");
+    run(&format!("{restore} --table shop.lax --as shop.lax_old --defaults-file cnf")).expect("copied");
+    let lax = |name: &str| server.values(&format!("SELECT id, e + 0 FROM shop.{name} ORDER BY id"));
+    assert_eq!((lax("lax_old"), lax("lax")), ("-1 1 1 0".to_owned(), "-1 1 1 0".to_owned()));
+    server.execute("DROP TABLE shop.lax, shop.lax_old");
 
     for (table, user, text) in [
         ("shop.few --as shop.more", "cnf", "is not a table"),

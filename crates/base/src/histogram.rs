@@ -138,6 +138,12 @@ impl HistogramSnapshot {
         0
     }
 
+    /// Returns the last value and the count of each bucket that is not empty.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
+        counts.map(|(index, count)| (last_in_bucket::<SUB_BITS>(index), count))
+    }
+
     /// Returns the exact number of values below `2^magnitude`; magnitudes above 42 count as 42.
     pub fn below(&self, magnitude: u32) -> u64 {
         let end = bucket(1 << magnitude.min(MAGNITUDE_END));

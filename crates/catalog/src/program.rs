@@ -129,6 +129,16 @@ impl ProgramKey {
         Collation::UTF8MB4_GENERAL_CI.sort_key(name.as_bytes(), &mut key);
         ProgramKey(key)
     }
+
+    /// Returns a key that was stored.
+    pub fn from_bytes(key: &[u8]) -> ProgramKey {
+        ProgramKey(key.to_vec())
+    }
+
+    /// Returns the key for storage.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Routine {

@@ -292,7 +292,6 @@ macro_rules! with_inert_settings {
             SlaveMaxStatementTime = Setting::global("slave_max_statement_time", real(0.0, 0.0, 31536000.0)).only(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveParallelMaxQueued = Setting::global("slave_parallel_max_queued", num(131072, 0, 2147483647)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Bytes of events that wait for each worker of a replica.").unit("bytes");
             SlaveParallelWorkers = Setting::global("slave_parallel_workers", num(0, 0, 16383)).admin(Privilege::ReplicationSlaveAdmin).alias(VarId::SlaveParallelThreads).doc("Another name of slave_parallel_threads.");
-            SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveSqlVerifyChecksum = Setting::global("slave_sql_verify_checksum", flag(true)).admin(Privilege::ReplicationSlaveAdmin).no_effect(REPLICA).doc("Of replicas.");
             SlaveTransactionRetries = Setting::global("slave_transaction_retries", num(10, 0, 4294967295)).acts(Statement).doc("How often a transaction is applied again after a deadlock or a lock wait timeout.");
             SlaveTransactionRetryErrors = Setting::global("slave_transaction_retry_errors", text("1158,1159,1160,1161,1205,1213,1020,1429,2013,12701")).read_only().doc("Errors after which a transaction is applied again, in addition to deadlocks and lock wait timeouts.");

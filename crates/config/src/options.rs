@@ -92,6 +92,26 @@ const INSTEAD: &[(&str, &str)] = &[
     ("daemonize", "run it as a service, or end the command with &"),
     ("initialize_insecure", "use --initialize"),
 ];
+/// Settings whose option may stand without a value, which is then 1: of a list, the second word.
+const OPTIONAL: &[&str] = &[
+    "alter_algorithm",
+    "aria_recover_options",
+    "auto_increment_increment",
+    "auto_increment_offset",
+    "concurrent_insert",
+    "delay_key_write",
+    "event_scheduler",
+    "innodb_fast_shutdown",
+    "innodb_flush_log_at_timeout",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_neighbors",
+    "innodb_purge_threads",
+    "log_warnings",
+    "max_recursive_iterations",
+    "max_sp_recursion_depth",
+    "myisam_recover_options",
+    "old_alter_table",
+];
 /// Options of MariaDB's server that have no meaning here.
 const IGNORED: &[&str] = &[
     "symbolic_links",
@@ -301,6 +321,7 @@ impl Options {
             let value = match (id.setting().kind, given.value) {
                 (Kind::Bool { .. }, None) => "1",
                 (_, Some(value)) => value,
+                (_, None) if OPTIONAL.contains(&id.setting().name) => "1",
                 (_, None) => required(given, rest)?,
             };
             return self.set(id, value);
@@ -652,6 +673,7 @@ mod tests {
             ("--sql-mode=FOO,ANSI", 13, "Error while setting value 'FOO,ANSI' to 'sql_mode'"),
             ("--long-query-time=abc", 13, "Error while setting value 'abc' to 'long_query_time'"),
             ("--port", 5, "requires an argument"),
+            ("--innodb-page-size", 5, "requires an argument"),
             ("--version-comment=x", 7, "unknown variable"),
             ("word", 1, "Too many arguments"),
             ("-", 2, "unknown option"),
@@ -660,6 +682,10 @@ mod tests {
             assert_eq!(error.exit_code, code, "{argument}: {error}");
             assert!(error.message.contains(text), "{argument}: {error}");
         }
+        let (globals, _) = run(&["--event-scheduler", "--log-warnings", "--old-alter-table"]).expect("bare");
+        assert_eq!(globals.value(VarId::EventScheduler), VarValue::text("ON"));
+        assert_eq!(globals.value(VarId::OldAlterTable), VarValue::text("COPY"));
+        assert_eq!(globals.uint(VarId::LogWarnings), 1);
         let (globals, options) = run(&["--max_connections=5", "--read-only=maybe"]).expect("adjusted");
         assert_eq!(globals.uint(VarId::MaxConnections), 10);
         assert_eq!(options.warnings[0], "option 'max_connections': unsigned value 5 adjusted to 10");

@@ -283,6 +283,7 @@ with_inert_settings! { settings! {
     SlaveNetTimeout = Setting::global("slave_net_timeout", num(60, 1, YEAR)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("A replica reconnects after it has received nothing from its source for this time.").unit("seconds");
     SlaveMaxAllowedPacket = Setting::global("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Largest event that a replica accepts.").unit("bytes");
     SlaveExecMode = Setting::global("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"])).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether missing or duplicate rows stop a replica.");
+    SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether a replica runs the triggers of its tables for row events of tables that have no triggers on the source. YES: their changes are not written to the binary log. LOGGING: they are. ENFORCE: also if the tables have triggers on the source.");
     SlaveSkipErrors = Setting::global("slave_skip_errors", text("OFF")).read_only().doc("Errors that do not stop a replica.");
     LogSlaveUpdates = Setting::global("log_slave_updates", flag(false)).read_only().doc("Write replicated changes to this server's binary log.");
     RelayLog = Setting::global("relay_log", path("")).read_only().doc("Base name of relay log files.");
@@ -487,9 +488,17 @@ with_inert_settings! { settings! {
     Port = Setting::global("port", num(3306, 0, 65_535)).read_only().doc("TCP port.");
     BindAddress = Setting::global("bind_address", Kind::Text { default: None }).read_only().doc("Addresses to listen on, separated by commas. Unset or *: all.");
     MetricsPort = Setting::global("metrics_port", num(0, 0, 65_535)).read_only()
-        .doc("TCP port of the HTTP endpoint: metrics for Prometheus under /metrics, and a page with live charts. 0: off.");
+        .doc("TCP port of the console and of /metrics for Prometheus, over HTTP and HTTPS. 0: off.");
     MetricsBindAddress = Setting::global("metrics_bind_address", text("127.0.0.1")).read_only()
-        .doc("Address or host name of the HTTP endpoint. There is no password: any client that can connect can read all counters.");
+        .doc("Address or host name that metrics_port listens on.");
+    MetricsLogin = Setting::global("metrics_login", flag(true)).read_only()
+        .doc("Require a login for /metrics and the figures of the console from other addresses than loopback: by account, or by the token of metrics_token_file. OFF: any client that can connect can read all counters. Statements, sessions, settings and KILL always require a login by account.");
+    MetricsTokenFile = Setting::global("metrics_token_file", path("")).read_only()
+        .doc("File with the token that a scraper presents as Authorization: Bearer, relative to the data directory. It is read at each request. Empty: there is no token.");
+    MetricsHosts = Setting::global("metrics_hosts", text("")).read_only()
+        .doc("Host names under which metrics_port may be addressed, separated by commas, in addition to localhost and IP addresses. A request for another host is rejected with status 421.");
+    MetricsHistory = Setting::global("metrics_history", flag(true)).read_only()
+        .doc("While metrics_port is set: record the figures of the console for 24 hours, in memory and in the file metrics_history.bin of the data directory.");
     Socket = Setting::global("socket", path("/run/mysqld/mysqld.sock")).read_only().doc("Unix socket, relative to the data directory.");
     SkipNetworking = Setting::global("skip_networking", flag(false)).read_only().doc("Listen on the Unix socket only.");
     SkipNameResolve = Setting::global("skip_name_resolve", flag(false)).read_only().doc("ON: accounts match addresses only, and 127.0.0.1 is not localhost. OFF: a loopback address is localhost; other names are never looked up.");

@@ -76,11 +76,11 @@ pub(super) fn bind(
     select: &CreateSelect,
     name: &TableName,
 ) -> SqlResult<QueryPlan> {
-    let params = if ctx.param_at.is_empty() { &[] } else { ctx.params };
+    let (params, source) = ctx.bound_params();
     for _ in 0..PLAN_ATTEMPTS {
         let catalog = ctx.db.catalog();
         let names = SessionNames::new(&catalog, ctx.session);
-        let plan = PlanContext::new(&names, params, ParamSource::Placeholders);
+        let plan = PlanContext::new(&names, params, source);
         let query = plan_query_within(&plan, ctx.session, None, &select.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         if query.tables().iter().any(|(table, _)| table.name == *name && !table.is_temporary()) {

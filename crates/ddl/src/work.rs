@@ -8,7 +8,7 @@ use cohort_catalog::{CATALOG, Catalog, CatalogChange, Schema, Table};
 use cohort_commit::{GroupKind, Wake};
 use cohort_config::VarId;
 use cohort_locks::{MetadataKey, MetadataMode};
-use cohort_session::{Database, SessionState, StatementContext, TableUse, changed_tables};
+use cohort_session::{Database, EventRuns, SessionState, StatementContext, TableUse, changed_tables};
 use cohort_sql::ast::ObjectName;
 use cohort_trx::DdlCommit;
 use cohort_types::{Charset, Collation, ErrorCode, SqlError, SqlMode, SqlResult};
@@ -147,6 +147,7 @@ fn commit_with(
         free(ctx, &loaded);
         return Err(error);
     }
+    forget_runs(ctx, &catalog).inspect_err(|_| free(ctx, &loaded))?;
     let mut redo = Vec::new();
     if !catalog.is_empty() {
         catalog.push(ctx.db.ids.change());
@@ -186,6 +187,24 @@ fn commit_with(
     }
     left.free();
     failed.map_or(Ok(()), Err)
+}
+
+/// Removes the stored times of runs of events that are dropped.
+fn forget_runs(ctx: &mut StatementContext<'_>, changes: &[CatalogChange]) -> SqlResult<()> {
+    let catalog = ctx.db.catalog();
+    for change in changes {
+        let events: Vec<_> = match change {
+            CatalogChange::DropEvent { schema, name } => catalog.event(schema, name).into_iter().collect(),
+            CatalogChange::DropSchema(schema) => {
+                catalog.schemas.get(schema).into_iter().flat_map(|schema| schema.events.values()).collect()
+            }
+            _ => continue,
+        };
+        for event in events.into_iter().filter(|event| ctx.db.event_runs.has(event)) {
+            ctx.trx.forget_event_run(&EventRuns::stored_name(event))?;
+        }
+    }
+    Ok(())
 }
 
 /// Tables and indexes that nothing refers to once a change is published.

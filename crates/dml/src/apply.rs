@@ -11,17 +11,24 @@
 //! get their defaults. A column of another type is converted if `slave_type_conversions` allows it, else
 //! error 1677. Generated columns that an image leaves out (`binlog_row_image=MINIMAL`) are computed.
 
+use std::sync::Arc;
+
 use cohort_base::Reader;
 use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
+use cohort_catalog::Table;
 use cohort_locks::MetadataMode;
 use cohort_row::{KeySpan, TableWriter};
-use cohort_session::StatementContext;
+use cohort_session::{Reached, RootTable, Roots, StatementContext};
+use cohort_sql::ast::TriggerEvent;
 use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::apply_locate::Located;
 use crate::apply_scan::apply_by_scan;
 use crate::row_applier::{ApplyRules, RowApplier, bit, columns, steps, without_columns};
 use crate::unpack::{bad_event, reserve_to_unpack};
+
+/// Attempts to lock what the triggers of a table use, which may be defined otherwise meanwhile.
+const PROGRAM_ATTEMPTS: usize = 20;
 
 /// Applies the rows of one event.
 pub fn apply_rows(
@@ -40,7 +47,10 @@ pub fn apply_rows(
     if event.width as usize != columns.len() {
         return Err(bad_event(DecodeError::BadValue("a row event and its table map differ in width")));
     }
-    let steps = steps(ctx, &table, event)?;
+    let steps = steps(ctx, &table, (map, event), rules.triggers)?;
+    if steps.has_hooks() && !lock_programs(ctx, &table, event.kind)? {
+        return Err(cohort_table::definition_changed());
+    }
     let writer = TableWriter::open(ctx.trx, &table)?;
     let mut applier = RowApplier { columns, writer, table, rules: *rules, steps };
     let _room = reserve_to_unpack(&ctx.db.globals, ctx.process.memory(), event.inflated_bytes())?;
@@ -56,6 +66,25 @@ pub fn apply_rows(
             change_all(&mut applier, ctx, event, by.expect("without a key there is a scan"), from)
         }
     }
+}
+
+/// Locks all that the triggers of a table may use.
+fn lock_programs(ctx: &mut StatementContext<'_>, table: &Arc<Table>, kind: RowsKind) -> SqlResult<bool> {
+    let event = match kind {
+        RowsKind::Write => TriggerEvent::Insert,
+        RowsKind::Update => TriggerEvent::Update,
+        RowsKind::Delete => TriggerEvent::Delete,
+    };
+    for _ in 0..PROGRAM_ATTEMPTS {
+        let root = RootTable { table: Arc::clone(table), is_written: true, events: vec![event] };
+        let roots = Roots { tables: vec![root], ..Roots::default() };
+        let catalog = ctx.db.catalog();
+        match Reached::by(&catalog, ctx.session, roots) {
+            Some(reached) if !reached.lock(ctx)? => {}
+            _ => return Ok(true),
+        }
+    }
+    Ok(false)
 }
 
 fn insert_all(

@@ -531,7 +531,7 @@ impl Insert<'_> {
             self.existing[column] = value;
         }
         let row = RowChange::update(&before, &mut self.existing, number);
-        let outcome = pipeline.update(ctx, &mut self.writer, &duplicate.key, row)?;
+        let outcome = pipeline.update_duplicate(ctx, &mut self.writer, &duplicate.key, row)?;
         match &outcome {
             Outcome::Duplicate(other) => {
                 let zone = &ctx.session.settings.env.time_zone;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use cohort_base::Reader;
-use cohort_binlog::event::{DecodeError, RowsEvent, RowsKind, TableMap};
+use cohort_binlog::event::{DecodeError, HAS_TRIGGERS, RowsEvent, RowsKind, TableMap};
 use cohort_catalog::{Column, DefaultValue, ROWS, Table};
 use cohort_config::{Globals, VarId};
 use cohort_optimize::ReadMode;
 use cohort_plan::{ParamSource, PlanContext};
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, TableWriter};
-use cohort_session::{SessionNames, StatementContext};
+use cohort_session::{RowHook, SessionNames, StatementContext};
 use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
 use cohort_types::{BinlogColumn, Columns, ImageError, SqlError, SqlResult, Value, WireFit};
 
 use crate::assign::{NullRule, Strictness};
-use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps, is_foreign};
+use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps, hooks_of, is_foreign};
 use crate::rules::RowRules;
 use crate::unpack::bad_event;
 
@@ -37,6 +37,68 @@ pub struct ApplyRules {
     /// `slave_exec_mode=IDEMPOTENT`: missing rows are skipped, existing rows are overwritten.
     pub is_idempotent: bool,
     pub conversions: Conversions,
+    pub triggers: RunTriggers,
+}
+
+/// `slave_run_triggers_for_rbr`: whether row events run the triggers of their tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunTriggers {
+    #[default]
+    No,
+    /// If the source has run none. Their changes are not logged.
+    Unlogged,
+    /// If the source has run none.
+    Logged,
+    Always,
+}
+
+impl RunTriggers {
+    fn runs(self, map: &TableMap) -> bool {
+        match self {
+            RunTriggers::No => false,
+            RunTriggers::Unlogged | RunTriggers::Logged => map.flags & HAS_TRIGGERS == 0,
+            RunTriggers::Always => true,
+        }
+    }
+}
+
+/// A hook whose changes are not logged.
+struct Unlogged(Arc<dyn RowHook>);
+
+impl Unlogged {
+    fn run(
+        ctx: &mut StatementContext<'_>,
+        hook: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        let logs = std::mem::replace(&mut ctx.trx.settings.binlog.on, false);
+        let outcome = hook(ctx);
+        ctx.trx.settings.binlog.on = logs;
+        outcome
+    }
+}
+
+impl RowHook for Unlogged {
+    fn before(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&mut [Value]>,
+    ) -> SqlResult<()> {
+        Unlogged::run(ctx, |ctx| self.0.before(ctx, old, new))
+    }
+
+    fn sets(&self, column: usize) -> bool {
+        self.0.sets(column)
+    }
+
+    fn after(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        old: Option<&[Value]>,
+        new: Option<&[Value]>,
+    ) -> SqlResult<()> {
+        Unlogged::run(ctx, |ctx| self.0.after(ctx, old, new))
+    }
 }
 
 impl ApplyRules {
@@ -46,6 +108,12 @@ impl ApplyRules {
         ApplyRules {
             is_idempotent: globals.uint(VarId::SlaveExecMode) == 1,
             conversions: Conversions { lossy: conversions & 1 != 0, non_lossy: conversions & 2 != 0 },
+            triggers: match globals.uint(VarId::SlaveRunTriggersForRbr) {
+                0 => RunTriggers::No,
+                1 => RunTriggers::Unlogged,
+                2 => RunTriggers::Logged,
+                _ => RunTriggers::Always,
+            },
         }
     }
 }
@@ -65,23 +133,39 @@ pub(super) struct RowApplier {
     pub steps: RowSteps,
 }
 
-/// Returns the steps of the event's rows: they compute generated columns that the after images leave out.
-pub fn steps(ctx: &StatementContext<'_>, table: &Arc<Table>, event: &RowsEvent) -> SqlResult<RowSteps> {
+/// Returns the steps of the event's rows: they compute generated columns that the after images leave out, and
+/// run triggers if the settings say so.
+pub fn steps(
+    ctx: &StatementContext<'_>,
+    table: &Arc<Table>,
+    (map, event): (&TableMap, &RowsEvent),
+    triggers: RunTriggers,
+) -> SqlResult<RowSteps> {
+    let hooks = match triggers.runs(map) {
+        true => hooks_of(ctx.session, table),
+        false => Vec::new(),
+    };
+    let hooks = match triggers {
+        RunTriggers::Unlogged => hooks.into_iter().map(|hook| Arc::new(Unlogged(hook)) as _).collect(),
+        _ => hooks,
+    };
     let present = match event.kind {
         RowsKind::Write => &event.present,
         RowsKind::Update => &event.present_after,
-        RowsKind::Delete => return Ok(RowSteps::default()),
+        RowsKind::Delete => return Ok(RowSteps::of_event(RowRules::default(), &[], hooks)),
     };
     let columns = table.columns.iter().enumerate();
-    let absent: Vec<usize> =
-        columns.filter(|(n, c)| c.generated.is_some() && !bit(present, *n)).map(|(n, _)| n).collect();
-    if absent.is_empty() {
-        return Ok(RowSteps::default());
+    // A trigger may change what the generated columns are computed from.
+    let is_computed =
+        |n: usize, column: &Column| column.generated.is_some() && (!hooks.is_empty() || !bit(present, n));
+    let computed: Vec<usize> = columns.filter(|(n, c)| is_computed(*n, c)).map(|(n, _)| n).collect();
+    if computed.is_empty() {
+        return Ok(RowSteps::of_event(RowRules::default(), &[], hooks));
     }
     let catalog = ctx.db.catalog();
     let names = SessionNames::new(&catalog, ctx.session);
     let rules = RowRules::of(&PlanContext::new(&names, &[], ParamSource::Literals), table)?;
-    Ok(RowSteps::of_event(rules, &absent))
+    Ok(RowSteps::of_event(rules, &computed, hooks))
 }
 
 pub fn columns(table: &Table, map: &TableMap, rules: Conversions) -> SqlResult<Vec<BinlogColumn>> {
@@ -164,7 +248,7 @@ impl RowApplier {
         let change = RowChange::insert(&mut row, 1);
         let pipeline = pipeline(&self.steps, &self.table);
         let (writer, is_idempotent) = (&mut self.writer, self.rules.is_idempotent);
-        let outcome = pipeline.run(ctx, change, |ctx, row| put(ctx, writer, row, is_idempotent));
+        let outcome = pipeline.run(ctx, change, |ctx, row| put(ctx, writer, row, (pipeline, is_idempotent)));
         self.passed_over(outcome)
     }
 
@@ -313,7 +397,7 @@ pub fn put(
     ctx: &mut StatementContext<'_>,
     writer: &mut TableWriter,
     row: &[Value],
-    is_idempotent: bool,
+    (pipeline, is_idempotent): (RowPipeline<'_>, bool),
 ) -> SqlResult<Outcome> {
     loop {
         let Err(duplicate) = writer.insert(ctx.trx, row)? else { return Ok(Outcome::Done) };
@@ -322,6 +406,8 @@ pub fn put(
             let zone = &ctx.session.settings.env.time_zone;
             return Err(writer.table().duplicate_error(duplicate.index, row, zone));
         }
-        writer.delete(ctx.trx, &duplicate.key, &before)?;
+        pipeline.run(ctx, RowChange::delete(&before), |ctx, _| {
+            writer.delete(ctx.trx, &duplicate.key, &before).map(|()| Outcome::Done)
+        })?;
     }
 }

@@ -26,11 +26,12 @@
 //! | ON DUPLICATE KEY UPDATE | the INSERT's up to write, whose place the UPDATE's steps take |
 //! | REPLACE | the INSERT's; within write, the DELETE's of each conflicting row, or one overwritten row |
 //! | DELETE | before, write, after |
-//! | row events | assign, generated columns that the event leaves out, write |
+//! | row events | assign, generated columns that the event leaves out, write; hooks by `slave_run_triggers_for_rbr` |
 //! | foreign key actions | assign, write: `cohort_row` changes the children within the parent's write |
 //!
-//! As in MariaDB, row events and foreign key actions touch no ON UPDATE column, check no constraint and run
-//! no hook. DDL rejects CHECK constraints and generated columns over columns that an action sets.
+//! As in MariaDB, row events and foreign key actions touch no ON UPDATE column and check no constraint, and
+//! foreign key actions run no hook. DDL rejects CHECK constraints and generated columns over columns that an
+//! action sets.
 //!
 //! # AUTO_INCREMENT
 //! As in MariaDB, a value is drawn when the row is written: a row that a check refuses uses none. Until then
@@ -116,9 +117,9 @@ impl RowSteps {
         RowPipeline::new(self, table, strictness, NullRule::Adjust)
     }
 
-    /// Returns the steps of row events. `absent` are the generated columns that the event leaves out.
-    pub(crate) fn of_event(rules: RowRules, absent: &[usize]) -> RowSteps {
-        RowSteps { rules: rules.only_generating(absent), ..RowSteps::default() }
+    /// Returns the steps of row events, which compute these generated columns.
+    pub(crate) fn of_event(rules: RowRules, computed: &[usize], hooks: Vec<Arc<dyn RowHook>>) -> RowSteps {
+        RowSteps { rules: rules.only_generating(computed), hooks, ..RowSteps::default() }
     }
 
     /// Returns whether hooks run for the rows. They may change any column.
@@ -149,7 +150,8 @@ impl RowSteps {
     }
 }
 
-fn hooks_of(session: &SessionState, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
+/// Returns the hooks of a table.
+pub(crate) fn hooks_of(session: &SessionState, table: &Arc<Table>) -> Vec<Arc<dyn RowHook>> {
     session.db.row_hooks.get().map(|hooks| hooks.of(table)).unwrap_or_default()
 }
 
@@ -250,7 +252,8 @@ impl<'p> RowPipeline<'p> {
         Ok(outcome)
     }
 
-    /// Updates a row that `writer` has locked under `key`.
+    /// Updates a row that `writer` has locked under `key`. The hooks after the change run also for a row that
+    /// IGNORE leaves as it is, as in MariaDB.
     pub(crate) fn update(
         &self,
         ctx: &mut StatementContext<'_>,
@@ -258,21 +261,49 @@ impl<'p> RowPipeline<'p> {
         key: &[u8],
         row: RowChange<'_>,
     ) -> SqlResult<Outcome> {
-        let old = row.old.unwrap_or_default();
-        self.run(ctx, row, |ctx, new| {
-            let written = match writer.update(ctx.trx, key, old, new) {
-                Err(error) if self.ignores() && is_foreign(&error) => return Ok(Outcome::Foreign(error)),
-                written => written?,
-            };
-            match written {
-                Ok(()) => Ok(Outcome::Done),
-                Err(duplicate) if self.ignores() => Ok(Outcome::Duplicate(duplicate)),
-                Err(duplicate) => {
-                    let zone = &ctx.session.settings.env.time_zone;
-                    Err(writer.table().duplicate_error(duplicate.index, new, zone))
+        let (old, mut ignored) = (row.old.unwrap_or_default(), None);
+        let outcome =
+            self.run(ctx, row, |ctx, new| match self.write_update(ctx, writer, key, (old, new))? {
+                outcome @ (Outcome::Duplicate(_) | Outcome::Foreign(_)) => {
+                    ignored = Some(outcome);
+                    Ok(Outcome::Done)
                 }
+                outcome => Ok(outcome),
+            })?;
+        Ok(ignored.unwrap_or(outcome))
+    }
+
+    /// Updates a row for ON DUPLICATE KEY UPDATE.
+    pub(crate) fn update_duplicate(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        writer: &mut TableWriter,
+        key: &[u8],
+        row: RowChange<'_>,
+    ) -> SqlResult<Outcome> {
+        let old = row.old.unwrap_or_default();
+        self.run(ctx, row, |ctx, new| self.write_update(ctx, writer, key, (old, new)))
+    }
+
+    fn write_update(
+        &self,
+        ctx: &mut StatementContext<'_>,
+        writer: &mut TableWriter,
+        key: &[u8],
+        (old, new): (&[Value], &mut [Value]),
+    ) -> SqlResult<Outcome> {
+        let written = match writer.update(ctx.trx, key, old, new) {
+            Err(error) if self.ignores() && is_foreign(&error) => return Ok(Outcome::Foreign(error)),
+            written => written?,
+        };
+        match written {
+            Ok(()) => Ok(Outcome::Done),
+            Err(duplicate) if self.ignores() => Ok(Outcome::Duplicate(duplicate)),
+            Err(duplicate) => {
+                let zone = &ctx.session.settings.env.time_zone;
+                Err(writer.table().duplicate_error(duplicate.index, new, zone))
             }
-        })
+        }
     }
 
     /// Deletes a row that `writer` has locked under `key`. Returns false if IGNORE keeps it because of a

@@ -184,11 +184,7 @@ impl TargetPlan {
 
     fn limit_rows(&self, ctx: &EvalContext<'_>) -> SqlResult<Option<u64>> {
         let Some(limit) = &self.limit else { return Ok(None) };
-        Ok(Some(match &*limit.eval(&[], ctx)? {
-            Value::Int(v) => u64::try_from(*v).unwrap_or(0),
-            Value::UInt(v) => *v,
-            _ => u64::MAX,
-        }))
+        cohort_run::limit_value(limit, ctx).map(Some)
     }
 
     /// Decides whether changing these columns may move a row within the scanned index.

@@ -401,6 +401,7 @@ impl Session {
             text: job.text,
             param_at: job.param_at,
             params: job.params,
+            source: job.source,
             more: job.more,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),

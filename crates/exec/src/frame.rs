@@ -179,7 +179,9 @@ impl Frame {
             Some(statement) => statement.row(db, kind, now_us),
             None => db.statements.without_digest(kind.index()),
         };
-        let row = db.statements.count(thread_number(), kind.index(), measured, now_us, known, row);
+        let is_nested = self.statement.as_ref().is_some_and(|statement| statement.key.is_nested);
+        let of = (kind.index(), is_nested);
+        let row = db.statements.count(thread_number(), of, measured, now_us, known, row);
         if let Some(sample) = sample {
             self.keep_sample(db, row, measured.get(Measure::Latency), now_us, sample);
         }

@@ -23,6 +23,7 @@ use cohort_types::{Columns, NoWarnings, SqlError, SqlResult, StoreContext, Value
 
 use crate::open_handler::{At, OpenHandler, Place};
 use crate::session::Session;
+use crate::statement::constant_limit;
 
 /// Rows of one READ, and the key of the last one.
 struct Found {
@@ -116,7 +117,7 @@ impl Session {
         let index = read.index.as_deref().map(|name| index_of(&table, name, alias)).transpose()?;
         let (skipped, count) = match &read.limit {
             None => (0, 1),
-            limit => self.constant_limit(limit.as_ref())?,
+            limit => constant_limit(limit.as_ref(), job.params)?,
         };
         let place = self.handlers.get_mut(&key).and_then(|open| open.place.take());
         let place = place.filter(|place| place.index == index).map(|place| place.at);

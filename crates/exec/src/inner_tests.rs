@@ -41,16 +41,21 @@ fn inner_statements_have_parameters_state_and_warnings_of_their_own() {
         outermost(&mut client.session, |ctx| {
             run(ctx, "INSERT INTO t VALUES (1, 1)", &[])?;
             ctx.session.statement.next_insert_id.set(Some(5));
-            let (outcome, warnings) = ctx.run_inside(AfterFailure::MayContinue, &[Value::Int(2)], |ctx| {
-                assert_eq!(ctx.session.statement.next_insert_id.get(), None);
-                run(ctx, "INSERT INTO t VALUES (?, 1000)", &[Value::Int(2)])
-            });
+            let (outcome, warnings) = ctx.run_inside(
+                AfterFailure::MayContinue,
+                (&[Value::Int(2)], ParamSource::Placeholders),
+                |ctx| {
+                    assert_eq!(ctx.session.statement.next_insert_id.get(), None);
+                    run(ctx, "INSERT INTO t VALUES (?, 1000)", &[Value::Int(2)])
+                },
+            );
             outcome?;
             assert_eq!(warnings.total(), 1, "1000 is out of range");
             assert_eq!(ctx.session.statement.next_insert_id.get(), Some(5));
-            let (outcome, _) = ctx.run_inside(AfterFailure::MayContinue, &[], |ctx| {
-                run(ctx, "INSERT INTO t VALUES (3, 3), (1, 9)", &[])
-            });
+            let (outcome, _) =
+                ctx.run_inside(AfterFailure::MayContinue, (&[], ParamSource::Placeholders), |ctx| {
+                    run(ctx, "INSERT INTO t VALUES (3, 3), (1, 9)", &[])
+                });
             assert_eq!(outcome.expect_err("1 is there").code, ErrorCode::DupEntry);
             run(ctx, "INSERT INTO t VALUES (4, 4)", &[])
         })
@@ -74,8 +79,9 @@ fn a_failure_without_a_mark_undoes_the_outermost_statement() {
     client.run("INSERT INTO t VALUES (9)");
     let outcome = outermost(&mut client.session, |ctx| {
         run(ctx, "INSERT INTO t VALUES (1)", &[])?;
-        let (outcome, _) =
-            ctx.run_inside(AfterFailure::Fail, &[], |ctx| run(ctx, "INSERT INTO t VALUES (9)", &[]));
+        let (outcome, _) = ctx.run_inside(AfterFailure::Fail, (&[], ParamSource::Placeholders), |ctx| {
+            run(ctx, "INSERT INTO t VALUES (9)", &[])
+        });
         assert_eq!(outcome.expect_err("9 is there").code, ErrorCode::DupEntry);
         run(ctx, "INSERT INTO t VALUES (2)", &[])
     });

@@ -73,18 +73,18 @@ pub use cohort_expr::TimeZone;
 pub use cohort_info::{STORED_TABLES, create_text_of_mysql, information_schema, reset_error};
 pub use cohort_session::{
     AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
-    Database, DatabaseParts, EncryptedSession, Ids, LogFiles, LogRows, MemoryLimits, Origin, Process,
-    ProcessIdentity, ProcessList, ProcessSnapshot, ReplicaControl, ReplicaRow, ReplicaThreads, ReplicaUntil,
-    ServerCallbacks, ServerFiles, SessionState, SourceName, SourceOption, SourceReport, StatementContext,
-    StatementLog, VirtualColumn, VirtualTable, VirtualTables, WordList, adjusted_audit_users, check_domains,
-    parse_gtids,
+    Database, DatabaseParts, EncryptedSession, ErrorLogRow, EventKind, Ids, LogFiles, LogRows, MemoryLimits,
+    Origin, Process, ProcessIdentity, ProcessList, ProcessSnapshot, ReplicaControl, ReplicaRow,
+    ReplicaThreads, ReplicaUntil, ServerCallbacks, ServerFiles, SessionState, SourceName, SourceOption,
+    SourceReport, StatementContext, StatementLog, VirtualColumn, VirtualTable, VirtualTables, WordList,
+    adjusted_audit_users, check_domains, event_name, parse_gtids,
 };
 pub use cohort_sql::{message_without_secrets, without_secrets};
 pub use cohort_table::SourceTemporaryTables;
 pub use cohort_trx::BinlogCache;
 pub use prepared::PrepareInfo;
 pub use program::enable::run_programs;
-pub use program::{next_run, run_event};
+pub use program::{EventOutcome, EventRun, next_run, run_event};
 pub use session::Session;
 pub use shared_caches::{SharedCaches, database};
 pub use statement_names::{StatementNames, names_in};

@@ -74,17 +74,26 @@ pub(crate) fn with_tables_in_use<T>(
     outcome
 }
 
-/// Locks everything that a plan names, and before that all that its programs may use. The written table is
+/// Locks everything that a plan names, and before that all that its programs may use. Under LOCK TABLES
+/// nothing waits, and the statement's own names are checked first. The written table is
 /// locked before the tables that are only read. Otherwise there could be a deadlock: the session has a read
 /// lock on a table, and its write lock on that table queues after a DDL statement that waits for the read
 /// lock.
 #[inline]
 pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
-    if let Some(reached) = &cached.reached
-        && !lock_reached(ctx, reached)?
-    {
+    let Some(reached) = &cached.reached else { return lock_own(ctx, cached) };
+    let is_last = ctx.trx.has_locked_tables();
+    if !is_last && !lock_reached(ctx, reached)? {
         return Ok(Freshness::Stale);
     }
+    match lock_own(ctx, cached)? {
+        Freshness::Fresh if is_last && !lock_reached(ctx, reached)? => Ok(Freshness::Stale),
+        freshness => Ok(freshness),
+    }
+}
+
+/// Locks what the statement itself names.
+fn lock_own(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> SqlResult<Freshness> {
     if lock_views(&cached.views, ctx)? == Freshness::Stale
         || lock_sequences(&cached.sequences, ctx)? == Freshness::Stale
     {

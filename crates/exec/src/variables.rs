@@ -72,6 +72,14 @@ enum Step<'i> {
     Other(&'i SetItem),
 }
 
+/// Returns whether a replica has the value from the event's group instead: the text of an event is that of
+/// the client, and these cannot be set within the group's transaction.
+fn is_of_source(item: &SetItem) -> bool {
+    const NAMES: [&str; 6] =
+        ["binlog_format", "gtid_domain_id", "gtid_seq_no", "server_id", "skip_replication", "sql_log_bin"];
+    matches!(item, SetItem::Variable { name, .. } if NAMES.iter().any(|own| name.eq_ignore_ascii_case(own)))
+}
+
 impl Session {
     /// Runs SET item by item, after a check of all. If an item still fails, those before it stay set, as in
     /// MariaDB.
@@ -92,6 +100,14 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let of_applier;
+        let items = match self.state.identity.is_applier {
+            true => {
+                of_applier = items.iter().filter(|item| !is_of_source(item)).cloned().collect::<Vec<_>>();
+                &of_applier[..]
+            }
+            false => items,
+        };
         let (mut ids, mut refused) = (Vec::with_capacity(items.len()), None);
         for item in items {
             let SetItem::Variable { name, .. } = item else { continue };

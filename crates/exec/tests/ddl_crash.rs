@@ -11,7 +11,7 @@ use cohort_vfs::{Fault, FaultFs, MemFs, SharedFs};
 use world::Server;
 
 /// Statements, each of which is one group of the binary log.
-const SCRIPT: [&str; 36] = [
+const SCRIPT: [&str; 48] = [
     "CREATE TABLE test.t (id INT PRIMARY KEY, k INT, c VARCHAR(20), KEY (k))",
     "INSERT INTO test.t VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'three')",
     "CREATE DATABASE d",
@@ -38,6 +38,21 @@ const SCRIPT: [&str; 36] = [
     "ALTER FUNCTION d.f COMMENT 'c'",
     "CREATE TRIGGER d.first AFTER DELETE ON d.v FOR EACH ROW SET @a = 1",
     "CREATE TRIGGER d.before AFTER DELETE ON d.v FOR EACH ROW PRECEDES first SET @a = 1",
+    // The rows of a trigger or function and of its statement are one group.
+    "CREATE TABLE test.log (id INT AUTO_INCREMENT PRIMARY KEY, what VARCHAR(30))",
+    "CREATE TRIGGER test.logged AFTER INSERT ON test.t FOR EACH ROW INSERT INTO test.log (what) VALUES (NEW.c)",
+    "CREATE TRIGGER test.counted BEFORE UPDATE ON test.t FOR EACH ROW SET NEW.k = OLD.k + 1",
+    "INSERT INTO test.t VALUES (20, 1, 'a'), (21, 2, 'b'), (22, 3, 'c')",
+    "CREATE FUNCTION d.g(n INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO test.log (what) \
+     VALUES ('first'); INSERT INTO test.log (what) VALUES (n); RETURN n; END",
+    "UPDATE test.t SET c = d.g(id) WHERE id > 20",
+    "DO d.g(7)",
+    "REPLACE INTO test.t VALUES (21, 5, 'd')",
+    "CREATE AGGREGATE FUNCTION d.a(x INT) RETURNS INT DETERMINISTIC BEGIN FETCH GROUP NEXT ROW; RETURN x; END",
+    "CREATE OR REPLACE TRIGGER test.logged AFTER INSERT ON test.t FOR EACH ROW INSERT INTO test.log (what) VALUES \
+     ('other')",
+    "DROP FUNCTION d.g",
+    "RENAME TABLE test.log TO d.log",
     "CREATE EVENT d.e ON SCHEDULE EVERY 1 DAY STARTS '2030-01-01' DO SELECT 1",
     "ALTER EVENT d.e RENAME TO test.e2 DISABLE",
     "RENAME TABLE d.v TO d.v2",

@@ -4,9 +4,11 @@
 mod world;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use cohort_base::ConnectionId;
 use cohort_binlog::event::Event;
+use cohort_exec::EventRun;
 use cohort_protocol::{ColumnMeta, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_types::{SqlError, Value};
 use world::{Client, Server};
@@ -161,9 +163,63 @@ fn an_event_calls_a_procedure_of_its_name() {
     client.ok("CREATE EVENT e ON SCHEDULE EVERY 1 YEAR DO CALL e()");
     let catalog = server.db.catalog();
     let event = catalog.schemas["test"].events.values().next().expect("made").clone();
-    let conditions = cohort_exec::run_event(&server.db, &event, ConnectionId(99), false);
-    assert!(conditions.is_empty(), "{conditions:?}");
+    run_event(&server, &event, 1_000_000_000, false);
     assert_eq!(client.run("SELECT * FROM t"), "a | b\n1 | 1\n");
+}
+
+/// Runs an event, which must begin and leave no conditions.
+fn run_event(server: &Server, event: &Arc<cohort_catalog::Event>, at: i64, is_last: bool) {
+    let run = EventRun { event: Arc::clone(event), id: ConnectionId(99), at, is_last };
+    let outcome = cohort_exec::run_event(&server.db, &run);
+    assert!(outcome.has_begun && outcome.conditions.is_empty(), "{:?}", outcome.conditions);
+}
+
+fn event_of(server: &Server, name: &str) -> Arc<cohort_catalog::Event> {
+    server.db.catalog().event("test", name).expect("it is there").clone()
+}
+
+#[test]
+fn runs_of_events() {
+    let disk = world::disk();
+    let mut server = Server::open(&disk).expect("an empty disk opens");
+    let mut client = server.connect();
+    client.ok("CREATE TABLE t (a INT, b VARCHAR(64))");
+    // In the time zone of the event.
+    client.ok("SET time_zone = '+05:00'");
+    client.ok("CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO INSERT INTO t VALUES (1, @@time_zone)");
+    let event = event_of(&server, "e");
+    let at = i64::try_from(event.created_at).expect("a time") + 7;
+    run_event(&server, &event, at, false);
+    assert_eq!(client.run("SELECT * FROM t"), "a | b\n1 | +05:00\n");
+    // The drop after the last run commits the rest of the body.
+    client.ok("CREATE EVENT once ON SCHEDULE EVERY 1 DAY DO BEGIN SET autocommit = 0; INSERT INTO t VALUES (2, ''); END");
+    run_event(&server, &event_of(&server, "once"), at, true);
+    assert_eq!(client.run("SELECT a FROM t"), "a\n1\n2\n");
+    assert!(server.db.catalog().event("test", "once").is_none());
+    // A last run whose event cannot be disabled has not begun, and is due as before.
+    client.ok("CREATE EVENT late ON SCHEDULE EVERY 1 DAY DO INSERT INTO t VALUES (3, '')");
+    client.ok("SET GLOBAL lock_wait_timeout = 0");
+    client.ok("FLUSH TABLES WITH READ LOCK");
+    let run = EventRun { event: event_of(&server, "late"), id: ConnectionId(99), at, is_last: true };
+    let outcome = cohort_exec::run_event(&server.db, &run);
+    assert!(!outcome.has_begun && outcome.conditions.len() == 1, "{:?}", outcome.conditions);
+    client.ok("UNLOCK TABLES");
+    assert_eq!(server.db.event_runs.last(&run.event), None);
+    run_event(&server, &run.event, at, true);
+    assert_eq!(client.run("SELECT COUNT(*) FROM t"), "COUNT(*)\n3\n");
+    // The time of the last run outlives the server, but not the event.
+    client.ok("SET GLOBAL lock_wait_timeout = 100");
+    client.ok("CREATE EVENT gone ON SCHEDULE EVERY 1 DAY DO SELECT 1");
+    run_event(&server, &event_of(&server, "gone"), at, false);
+    client.ok("DROP EVENT gone");
+    drop(client);
+    drop(server);
+    let mut server = Server::open(&disk).expect("it opens again");
+    server.db.event_runs.load(&*server.db.engines[0]).expect("read");
+    assert_eq!(server.db.event_runs.last(&event_of(&server, "e")), Some(at));
+    let mut client = server.connect();
+    client.ok("CREATE EVENT gone ON SCHEDULE EVERY 1 DAY DO SELECT 1");
+    assert!(!server.db.event_runs.has(&event_of(&server, "gone")));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::compare::{append_group_key, compare_same};
 use crate::context::{EvalContext, SessionEnv};
 use crate::convert;
 use crate::expr::Expr;
-use crate::expr_type::{Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
+use crate::expr_type::{Coercibility, Derived, ExprType, Flavor, NOT_FIXED_DECIMALS, TypeClass};
 use crate::group_text::{self, TextState};
 use crate::mixing::joined_texts;
 use crate::typing::{byte_width, joined_collation, long_string_of, precision_of, scale_of};
@@ -112,6 +112,7 @@ impl Aggregate {
     ) -> SqlResult<Aggregate> {
         let expected = match kind {
             AggregateKind::CountStar => 0..=0,
+            AggregateKind::Rows => 0..=usize::MAX,
             AggregateKind::JsonObjectagg => 2..=2,
             AggregateKind::GroupConcat => 1..=usize::MAX,
             AggregateKind::Count if options.quantifier == Quantifier::Distinct => 1..=usize::MAX,
@@ -146,9 +147,10 @@ impl Aggregate {
             | AggregateKind::StdSamp
             | AggregateKind::VarPop
             | AggregateKind::VarSamp => Accumulated::Moments { mean: 0.0, squares: 0.0, count: 0 },
-            AggregateKind::GroupConcat | AggregateKind::JsonArrayagg | AggregateKind::JsonObjectagg => {
-                Accumulated::Text(TextState::default())
-            }
+            AggregateKind::GroupConcat
+            | AggregateKind::JsonArrayagg
+            | AggregateKind::JsonObjectagg
+            | AggregateKind::Rows => Accumulated::Text(TextState::default()),
         };
         // MIN and MAX have the same result with DISTINCT.
         let idempotent = matches!(self.kind, AggregateKind::Min | AggregateKind::Max);
@@ -490,6 +492,7 @@ fn result_type(kind: AggregateKind, args: &mut [Expr], env: &SessionEnv) -> SqlR
                 }
             }
         }
+        AggregateKind::Rows => ExprType::string(u32::MAX, Collation::BINARY, Coercibility::Implicit),
         AggregateKind::GroupConcat => {
             text_of_bytes(joined_texts(args, env, "group_concat")?, env.group_concat_max_len)
         }

@@ -23,6 +23,8 @@ pub enum AggregateKind {
     GroupConcat,
     JsonArrayagg,
     JsonObjectagg,
+    /// All rows of the group as bytes, for an aggregate function that is a program.
+    Rows,
 }
 
 impl AggregateKind {
@@ -44,6 +46,7 @@ impl AggregateKind {
             AggregateKind::GroupConcat => "group_concat",
             AggregateKind::JsonArrayagg => "json_arrayagg",
             AggregateKind::JsonObjectagg => "json_objectagg",
+            AggregateKind::Rows => "rows",
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Aggregates that concatenate a group: GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG.
+//! Aggregates that concatenate a group: GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG, and the rows for an
+//! aggregate function that is a program.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -98,6 +99,11 @@ pub(crate) fn add(
                 }
             }
         }
+        AggregateKind::Rows => {
+            let values: SqlResult<Vec<Value>> =
+                aggregate.args.iter().map(|arg| Ok(arg.eval_output(row, ctx)?.into_owned())).collect();
+            cohort_types::append_row(&values?, &mut text);
+        }
         AggregateKind::JsonObjectagg => {
             let Some(key) = aggregate.args[0].eval_text(row, ctx)? else { return Ok(()) };
             crate::json_write::append_string(&key, &mut text);
@@ -156,6 +162,7 @@ fn brackets(aggregate: &Aggregate) -> (&'static str, &'static str) {
 fn separator(aggregate: &Aggregate) -> &str {
     match aggregate.kind {
         AggregateKind::JsonObjectagg => ", ",
+        AggregateKind::Rows => "",
         _ => aggregate.options.separator.as_deref().unwrap_or(","),
     }
 }

@@ -11,7 +11,7 @@ use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBin
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
+use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
 use cohort_trx::{AliasLock, TableLock, active_locks, engine_error};
 
@@ -129,7 +129,8 @@ pub(super) fn events(
 fn constant(ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResult<Value> {
     let catalog = ctx.db.catalog();
     let names = SessionNames::new(&catalog, ctx.session);
-    let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+    let (params, source) = ctx.bound_params();
+    let plan = PlanContext::new(&names, params, source);
     let scope = Scope::default();
     let bound = Binder::new(&plan, &scope, Clause::Select).expression(expr)?;
     Ok(bound.eval(&[], &ctx.eval)?.into_owned())
@@ -177,12 +178,13 @@ pub fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } => {
                 let schema = |name: &ObjectName| super::schema_of(ctx, name.db.as_deref());
                 let lock = |name: &ObjectName| {
-                    let lock = AliasLock { lock: TableLock::Read, is_of_view: false };
+                    let (lock, against_others) = (TableLock::Read, Some(TableLock::Read));
+                    let lock = AliasLock { lock, against_others, is_of_view: false };
                     let aliases = BTreeMap::from([(name.name.clone(), lock)]);
                     Ok(((schema(name)?, name.name.clone()), aliases))
                 };
                 let tables = names.iter().map(lock).collect::<SqlResult<_>>()?;
-                ctx.trx.lock_tables(tables)?;
+                ctx.trx.lock_tables(tables, Vec::new())?;
             }
             FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
                 return Err(SqlError::not_supported("FLUSH TABLES FOR EXPORT"));

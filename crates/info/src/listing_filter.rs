@@ -2,7 +2,7 @@
 
 use super::information_schema;
 use cohort_expr::ExprType;
-use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
+use cohort_plan::{Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
 use cohort_session::{SessionNames, StatementContext};
 use cohort_sql::ast::ShowFilter;
 use cohort_types::{Collation, SqlResult, Value};
@@ -74,7 +74,8 @@ impl Listing {
         scope.push(table);
         let catalog = ctx.db.catalog();
         let names = SessionNames::new(&catalog, ctx.session);
-        let plan = PlanContext::new(&names, &[], ParamSource::Placeholders);
+        let (params, source) = ctx.bound_params();
+        let plan = PlanContext::new(&names, params, source);
         let filter = Binder::new(&plan, &scope, Clause::Where).expression(expr)?;
         let mut kept = Vec::with_capacity(self.rows.len());
         for row in std::mem::take(&mut self.rows) {

@@ -71,6 +71,12 @@ impl Latencies {
         self.octaves.iter().flatten().sum()
     }
 
+    /// Returns the last value and the count of each bucket that is not empty.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.octaves.iter().flatten().copied().enumerate().filter(|(_, count)| *count > 0);
+        counts.map(|(place, count)| (last_in_bucket::<SUB_BITS>(self.first * SUBS + place), count))
+    }
+
     /// Returns the upper end of the bucket in microseconds that the share `p` (0..=1) of all values does not
     /// exceed. Returns 0 without values.
     pub fn percentile(&self, p: f64) -> u64 {

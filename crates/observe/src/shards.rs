@@ -62,10 +62,26 @@ const CELL_BYTES: usize = size_of::<Totals>();
 /// The parts of all rows in one shard, by slot.
 type Cells = Vec<Option<Box<Totals>>>;
 
+/// Latencies of the statements of a kind that did not run inside another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KindTimes {
+    pub sum_ns: u64,
+    pub errors: u64,
+    pub latencies: Latencies,
+}
+
+/// The contents of a shard.
+#[derive(Default)]
+struct Held {
+    cells: Cells,
+    /// By kind. They take at most some 1.5 KB for each kind that has run.
+    kinds: Vec<KindTimes>,
+}
+
 /// A shard on cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<Cells>);
+struct Shard(Mutex<Held>);
 
 /// All shards.
 pub(crate) struct Shards {
@@ -101,13 +117,13 @@ impl Shards {
 
     /// Locks the shard of a thread, or the next one that is free.
     #[inline]
-    fn lock(&self, thread: usize) -> MutexGuard<'_, Cells> {
+    fn lock(&self, thread: usize) -> MutexGuard<'_, Held> {
         let own = &self.shards[thread & (self.shards.len() - 1)].0;
         own.try_lock().unwrap_or_else(|| self.lock_another(thread))
     }
 
     #[cold]
-    fn lock_another(&self, thread: usize) -> MutexGuard<'_, Cells> {
+    fn lock_another(&self, thread: usize) -> MutexGuard<'_, Held> {
         let mask = self.shards.len() - 1;
         let free =
             (1..self.shards.len()).find_map(|n| self.shards[thread.wrapping_add(n) & mask].0.try_lock());
@@ -123,20 +139,69 @@ impl Shards {
         (slot, generation): (usize, u32),
         measured: &Measured,
         now_us: u64,
+        kind: Option<usize>,
     ) -> Option<usize> {
-        let mut cells = self.lock(thread);
+        let mut held = self.lock(thread);
         if self.generation(slot) != generation {
             return None;
         }
-        let (cell, made) = cell_of(&mut cells, slot);
+        if let Some(kind) = kind {
+            if held.kinds.len() <= kind {
+                held.kinds.resize_with(kind + 1, KindTimes::default);
+            }
+            let latency_ns = measured.get(Measure::Latency);
+            let times = &mut held.kinds[kind];
+            times.sum_ns = times.sum_ns.wrapping_add(latency_ns);
+            times.errors = times.errors.wrapping_add(measured.get(Measure::Errors));
+            times.latencies.record(latency_ns / 1000);
+        }
+        let (cell, made) = cell_of(&mut held.cells, slot);
         Some(made + cell.record(measured, now_us))
+    }
+
+    /// Returns the latencies by kind.
+    pub fn kinds(&self) -> Vec<KindTimes> {
+        let mut all: Vec<KindTimes> = Vec::new();
+        for shard in &self.shards {
+            let held = shard.0.lock();
+            if all.len() < held.kinds.len() {
+                all.resize_with(held.kinds.len(), KindTimes::default);
+            }
+            for (sum, times) in all.iter_mut().zip(&held.kinds) {
+                sum.sum_ns = sum.sum_ns.wrapping_add(times.sum_ns);
+                sum.errors = sum.errors.wrapping_add(times.errors);
+                sum.latencies.merge(&times.latencies);
+            }
+        }
+        all
+    }
+
+    /// Returns the sums by slot without histograms. Each shard is read in short pieces.
+    pub fn brief(&self) -> Vec<Measured> {
+        let mut sums: Vec<Measured> = Vec::new();
+        for shard in &self.shards {
+            for from in (0..).step_by(PIECE) {
+                let held = shard.0.lock();
+                let end = held.cells.len().min(from + PIECE);
+                if from >= end {
+                    break;
+                }
+                if sums.len() < end {
+                    sums.resize_with(end, Measured::default);
+                }
+                for (sum, cell) in sums[from..end].iter_mut().zip(&held.cells[from..end]) {
+                    cell.iter().for_each(|cell| sum.merge(&cell.sums));
+                }
+            }
+        }
+        sums
     }
 
     /// Returns the number of statements of a slot.
     pub fn calls(&self, slot: usize) -> u64 {
         let of = |shard: &Shard| {
-            let cells = shard.0.lock();
-            cells.get(slot).and_then(Option::as_ref).map_or(0, |cell| cell.sums.get(Measure::Calls))
+            let held = shard.0.lock();
+            held.cells.get(slot).and_then(Option::as_ref).map_or(0, |cell| cell.sums.get(Measure::Calls))
         };
         self.shards.iter().map(of).sum()
     }
@@ -146,20 +211,20 @@ impl Shards {
     pub fn take(&self, slot: usize, into: usize) -> usize {
         let mut freed = 0;
         for shard in &self.shards {
-            let mut cells = shard.0.lock();
-            let Some(cell) = cells.get_mut(slot).and_then(Option::take) else { continue };
-            let (other, made) = cell_of(&mut cells, into);
+            let mut held = shard.0.lock();
+            let Some(cell) = held.cells.get_mut(slot).and_then(Option::take) else { continue };
+            let (other, made) = cell_of(&mut held.cells, into);
             let grown = made + other.merge(&cell);
             freed += (CELL_BYTES + cell.latencies.bytes()).saturating_sub(grown);
         }
         freed
     }
 
-    /// Removes all sums. The generations were raised.
+    /// Removes all sums by slot. The generations were raised.
     pub fn clear(&self) {
         for shard in &self.shards {
             // Dropped after the lock is released.
-            let _old = std::mem::take(&mut *shard.0.lock());
+            let _old = std::mem::take(&mut shard.0.lock().cells);
         }
     }
 
@@ -171,12 +236,12 @@ impl Shards {
             loop {
                 let mut piece: Vec<(usize, Totals)> = Vec::with_capacity(PIECE);
                 let end = {
-                    let cells = shard.0.lock();
-                    let there = cells.iter().enumerate().skip(from).take(PIECE);
-                    let held = there.filter_map(|(slot, cell)| Some((slot, Totals::clone(cell.as_ref()?))));
-                    piece.extend(held);
+                    let held = shard.0.lock();
+                    let there = held.cells.iter().enumerate().skip(from).take(PIECE);
+                    let copied = there.filter_map(|(slot, cell)| Some((slot, Totals::clone(cell.as_ref()?))));
+                    piece.extend(copied);
                     from += PIECE;
-                    from >= cells.len()
+                    from >= held.cells.len()
                 };
                 for (slot, totals) in piece {
                     if sums.len() <= slot {

@@ -31,7 +31,7 @@ use cohort_base::whole_chars;
 
 use crate::directory::{Directory, ENTRY_BYTES, Entry, Sample, StatementKey};
 use crate::measured::Measured;
-use crate::shards::{Shards, Totals};
+use crate::shards::{KindTimes, Shards, Totals};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
 
 /// Share of the memory for statements on probation.
@@ -203,10 +203,18 @@ impl Statements {
     }
 
     /// Counts a statement that ended at `now_us`. Returns false, and counts nothing, if the row was evicted
-    /// or reset. `thread` numbers the calling thread.
+    /// or reset. `thread` numbers the calling thread. `kind` is `None` for a statement that ran inside
+    /// another one, whose time is part of the other's.
     #[inline]
-    pub fn record(&self, thread: usize, of: StatementRef, measured: &Measured, now_us: u64) -> bool {
-        let added = self.shards.add(thread, (of.slot as usize, of.generation), measured, now_us);
+    pub fn record(
+        &self,
+        thread: usize,
+        of: StatementRef,
+        measured: &Measured,
+        now_us: u64,
+        kind: Option<usize>,
+    ) -> bool {
+        let added = self.shards.add(thread, (of.slot as usize, of.generation), measured, now_us, kind);
         let Some(grown) = added else { return false };
         if grown > 0 {
             self.charge(grown);
@@ -223,20 +231,23 @@ impl Statements {
     }
 
     /// Counts a statement of a kind in the row `known`. If that was evicted meanwhile, `row` returns its row;
-    /// it is called again if that is evicted, too. Returns the row.
+    /// it is called again if that is evicted, too. `is_nested`: the statement ran inside another one. Returns
+    /// the row.
     #[inline]
     pub fn count(
         &self,
         thread: usize,
-        kind: usize,
+        (kind, is_nested): (usize, bool),
         measured: &Measured,
         now_us: u64,
         known: Option<StatementRef>,
         row: impl FnMut() -> StatementRef,
     ) -> StatementRef {
         match known {
-            Some(known) if self.record(thread, known, measured, now_us) => known,
-            _ => self.count_unknown(thread, kind, measured, now_us, row),
+            Some(known) if self.record(thread, known, measured, now_us, (!is_nested).then_some(kind)) => {
+                known
+            }
+            _ => self.count_unknown(thread, (kind, is_nested), measured, now_us, row),
         }
     }
 
@@ -244,19 +255,20 @@ impl Statements {
     fn count_unknown(
         &self,
         thread: usize,
-        kind: usize,
+        (kind, is_nested): (usize, bool),
         measured: &Measured,
         now_us: u64,
         mut row: impl FnMut() -> StatementRef,
     ) -> StatementRef {
+        let top = (!is_nested).then_some(kind);
         for _ in 0..ATTEMPTS {
             let of = row();
-            if self.record(thread, of, measured, now_us) {
+            if self.record(thread, of, measured, now_us, top) {
                 return of;
             }
         }
         let others = self.others(kind);
-        self.record(thread, others, measured, now_us);
+        self.record(thread, others, measured, now_us, top);
         others
     }
 
@@ -312,6 +324,21 @@ impl Statements {
             rows.push(StatementRow { key: None, is_others, text, kind, first_us, sample, totals });
         }
         rows
+    }
+
+    /// Returns the latencies by kind since the start of the server, of statements that did not run inside
+    /// others.
+    pub fn kinds(&self) -> Vec<KindTimes> {
+        self.shards.kinds()
+    }
+
+    /// Returns the sums of the statements with a digest that did not run inside others.
+    pub fn brief(&self) -> Vec<(u128, Measured)> {
+        let _moves = self.moves.lock();
+        let entries = self.directory.read().entries();
+        let sums = self.shards.brief();
+        let top = entries.iter().filter(|entry| !entry.key.is_nested);
+        top.filter_map(|entry| Some((entry.key.digest, *sums.get(entry.slot)?))).collect()
     }
 
     /// Removes all rows.

@@ -46,7 +46,7 @@ fn run(statements: &Statements, shard: usize, digest: u128) {
     measured.add(Measure::Calls, 1);
     let intern = || statements.intern(&key, &text, 0, 1);
     let known = Some(intern());
-    statements.count(shard, 0, &measured, 1, known, intern);
+    statements.count(shard, (0, false), &measured, 1, known, intern);
 }
 
 fn calls(statements: &Statements) -> u64 {

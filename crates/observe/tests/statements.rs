@@ -21,7 +21,7 @@ fn once(latency_ns: u64) -> Measured {
 fn run(statements: &Statements, digest: u128, kind: usize) {
     let text = Arc::from(format!("SELECT {digest}"));
     let intern = || statements.intern(&key(digest), &text, kind, 7);
-    statements.count(0, kind, &once(5_000), 9, None, intern);
+    statements.count(0, (kind, false), &once(5_000), 9, None, intern);
 }
 
 fn calls(rows: &[StatementRow]) -> u64 {
@@ -36,11 +36,11 @@ fn shards_add_up_and_a_reset_leaves_nothing() {
     assert_eq!(StatementRef::unpacked(of.packed()), Some(of));
     assert_eq!(StatementRef::unpacked(0), None);
     for thread in 0..8 {
-        assert!(statements.record(thread, of, &once(1_000 * (thread as u64 + 1)), 2_000_000));
+        assert!(statements.record(thread, of, &once(1_000 * (thread as u64 + 1)), 2_000_000, Some(0)));
     }
     statements.keep_sample(of, "SELECT 8", 8_000, 11);
     statements.keep_sample(of, "SELECT 1", 1_000, 12);
-    statements.record(0, statements.without_digest(1), &once(3), 13);
+    statements.record(0, statements.without_digest(1), &once(3), 13, Some(1));
     let mut rows = statements.rows();
     rows.sort_by_key(|row| row.kind);
     let [undigested, row] = rows.as_slice() else { panic!("{rows:?}") };
@@ -53,9 +53,9 @@ fn shards_add_up_and_a_reset_leaves_nothing() {
 
     statements.reset();
     assert_eq!((statements.rows().len(), statements.bytes()), (0, 0));
-    assert!(!statements.record(0, of, &once(1), 14));
+    assert!(!statements.record(0, of, &once(1), 14, Some(0)));
     let again = || statements.intern(&key(1), &text, 2, 15);
-    let new = statements.count(0, 2, &once(1), 15, None, again);
+    let new = statements.count(0, (2, false), &once(1), 15, None, again);
     assert!(statements.is_current(new) && !statements.is_current(of));
     assert_eq!(calls(&statements.rows()), 1);
 }

@@ -73,7 +73,7 @@ pub use query::{bind_plain_limit, bind_query};
 pub use sound::check_statement;
 pub use table_names::TableNames;
 pub use updatable::{Items, can_merge, is_mergeable, origin, with_items};
-pub use view::{bind_view, invalid_view, view_query};
+pub use view::{bind_view, hidden_by_view, invalid_view, view_query};
 pub use view_names::{UsedNames, named_tables};
 pub use walk::{each_expr, each_expr_mut};
 pub use window::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction, WindowUse};

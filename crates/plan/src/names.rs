@@ -15,6 +15,8 @@ pub struct CalledFunction {
     /// The function, as [`cohort_expr::CallBack`] has it.
     pub function: Arc<dyn Any + Send + Sync>,
     pub ty: ExprType,
+    /// An aggregate: its argument is all rows of a group, as [`cohort_expr::AggregateKind::Rows`] has them.
+    pub is_aggregate: bool,
 }
 
 /// The session, the catalog and the account's privileges, as binding sees them.

@@ -31,7 +31,12 @@ pub fn bind_view(ctx: &PlanContext<'_>, view: &Arc<View>) -> SqlResult<Query> {
     ctx.names.leave_view();
     let apart = view.algorithm == "TEMPTABLE";
     let bound = bound.map(|query| Query { apart, count_all: false, ..query });
-    bound.map_err(|error| if hides(error.code) { invalid_view(view) } else { error })
+    bound.map_err(|error| hidden_by_view(view, error))
+}
+
+/// Returns the error that the reader of a view receives for an error in it.
+pub fn hidden_by_view(view: &View, error: SqlError) -> SqlError {
+    if hides(error.code) { invalid_view(view) } else { error }
 }
 
 /// Returns true if an error would reveal details of a view to its reader.

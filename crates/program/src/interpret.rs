@@ -22,6 +22,7 @@ use cohort_types::{
 
 use crate::bind::{Bound, PlaceType, Scalar, Slot};
 use crate::frame::Frame;
+use crate::group::Group;
 use crate::host::{Host, RowsFor};
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
 use crate::signal;
@@ -53,6 +54,14 @@ pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Fi
         mode.is_out().then(|| machine.frame.places[place].clone())
     });
     Ok(Finished { out: out.collect(), returned })
+}
+
+/// Runs an aggregate function over the rows of a group, of which there is at least one.
+pub fn run_aggregate(bound: &Bound, group: Group<'_>, host: &mut dyn Host) -> SqlResult<Finished> {
+    let mut machine = Machine::new(bound, host);
+    machine.group = Some(group);
+    machine.fetch_group()?;
+    Ok(Finished { returned: machine.run()?, ..Finished::default() })
 }
 
 /// Runs a trigger for one row of its table. A BEFORE trigger may change the new row. The definer needs SELECT
@@ -91,6 +100,8 @@ struct Machine<'b, 'h> {
     row: u64,
     /// The columns of OLD and NEW that the definer of a trigger may not read or set.
     denied: Vec<Denied>,
+    /// The rows for an aggregate function.
+    group: Option<Group<'b>>,
 }
 
 /// A privilege that the definer of a trigger lacks on a column.
@@ -117,6 +128,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             jumps_left: JUMPS_UNCHECKED,
             row: 0,
             denied: Vec::new(),
+            group: None,
         }
     }
 
@@ -174,7 +186,9 @@ impl<'b, 'h> Machine<'b, 'h> {
 
     fn ended(&self) -> SqlResult<()> {
         match self.bound.program.kind {
-            ProgramKind::Function => Err(SqlError::ended_without_return(&self.bound.program.name)),
+            ProgramKind::Function | ProgramKind::AggregateFunction => {
+                Err(SqlError::ended_without_return(&self.bound.program.name))
+            }
             _ => Ok(()),
         }
     }
@@ -291,7 +305,14 @@ impl<'b, 'h> Machine<'b, 'h> {
                 Some(_) => Ok(Flow::Next),
                 None => Err(SqlError::cursor_is_not_open()),
             },
-            Instruction::FetchGroup => Err(SqlError::not_supported("FETCH GROUP NEXT ROW")),
+            Instruction::FetchGroup => {
+                match self.group.as_mut().filter(|group| !group.is_fetched) {
+                    // The parameters have the values of the first row.
+                    Some(group) => group.is_fetched = true,
+                    None => self.fetch_group()?,
+                }
+                self.handled_conditions(pc)
+            }
             Instruction::Return(value) => {
                 // The conditions of the function end here.
                 let diagnostics = self.host.diagnostics();
@@ -322,6 +343,19 @@ impl<'b, 'h> Machine<'b, 'h> {
             }
             Instruction::End => Ok(Flow::End),
         }
+    }
+
+    /// Assigns the next row of the group to the parameters. NOT FOUND after the last one.
+    fn fetch_group(&mut self) -> SqlResult<()> {
+        let group = self.group.as_mut().ok_or_else(SqlError::no_data)?;
+        let row = group.next_row()?.ok_or_else(SqlError::no_data)?;
+        let (mode, mut found) = (group.mode, Vec::new());
+        let values = self.bound.converted(row, (&self.host.session().settings.env, mode, 1), &mut found);
+        found.into_iter().for_each(|warning| self.host.diagnostics().push(warning));
+        for (slot, value) in self.bound.slots.iter().zip(values?) {
+            self.frame.put(slot.first, value)?;
+        }
+        Ok(())
     }
 
     fn jump(&mut self, to: Pc) -> SqlResult<Flow> {

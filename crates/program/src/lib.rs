@@ -20,6 +20,7 @@
 //! | `bind` | a [`Program`] to a [`Bound`]: places of variables, types, bound expressions |
 //! | `host` | [`Host`]: the interface to the session or statement that runs a program |
 //! | `frame` | [`Frame`]: the values, cursors and handlers of one activation |
+//! | `group` | [`Group`]: the rows of a group, for an aggregate function |
 //! | `interpret` | the loop over instructions, and its one exit for errors |
 //! | `named` | the tables and routines that a program names |
 //! | `signal` | SIGNAL and RESIGNAL |
@@ -27,6 +28,7 @@
 mod bind;
 mod compile;
 mod frame;
+mod group;
 mod host;
 mod interpret;
 mod named;
@@ -36,7 +38,8 @@ mod signal;
 
 pub use bind::{Bound, bind};
 pub use compile::compile;
+pub use group::Group;
 pub use host::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
-pub use interpret::{Finished, run, run_trigger};
+pub use interpret::{Finished, run, run_aggregate, run_trigger};
 pub use named::{Named, NamedTable};
 pub use program::{Program, ProgramKind};

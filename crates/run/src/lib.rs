@@ -60,7 +60,7 @@ mod vectors;
 mod window;
 
 pub use batch::Batch;
-pub use limit::limit_bounds;
+pub use limit::{limit_bounds, limit_value};
 pub use profile::{NodeCounters, NodeProfile, PlanProfile, nanos_since};
 pub use rows::{Rows, run, run_measured};
 pub use storage::{CursorId, Event, Kept, Matching, Sorted, Storage};

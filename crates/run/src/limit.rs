@@ -19,7 +19,7 @@ pub fn limit_bounds(limit: &LimitCount, eval: &EvalContext<'_>) -> SqlResult<(u6
 }
 
 /// Evaluates one number of a LIMIT. Returns error 1210 if it is invalid.
-fn limit_value(expr: &Expr, eval: &EvalContext<'_>) -> SqlResult<u64> {
+pub fn limit_value(expr: &Expr, eval: &EvalContext<'_>) -> SqlResult<u64> {
     let value = expr.eval(&[], eval)?;
     let bad = || SqlError::wrong_arguments("LIMIT");
     match &*value {

@@ -67,7 +67,7 @@ impl<'e> Operand<'e> {
 
     /// Appends bytes that distinguish operands of one expression.
     pub fn append_key(&self, key: &mut Vec<u8>) {
-        self.values.iter().for_each(|value| crate::spill::encode(value, key));
+        self.values.iter().for_each(|value| cohort_types::append_value(value, key));
     }
 
     /// Compares with a row. Returns `None` if unknown.

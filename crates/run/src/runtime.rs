@@ -119,7 +119,7 @@ impl<'a, 'p> Run<'a, 'p> {
     pub fn frame_key(&self, slots: &[usize]) -> Vec<u8> {
         let frame = self.state.frame.borrow();
         let mut key = Vec::new();
-        slots.iter().for_each(|slot| crate::spill::encode(&frame[*slot], &mut key));
+        slots.iter().for_each(|slot| cohort_types::append_value(&frame[*slot], &mut key));
         key
     }
 

@@ -20,15 +20,24 @@ pub struct DescriptorLimits {
 }
 
 impl DescriptorLimits {
-    /// Distributes `files` descriptors if `connections` connections are requested.
-    pub fn of(files: u64, connections: u64) -> DescriptorLimits {
+    /// Distributes `files` descriptors if `connections` connections are requested, and the console if
+    /// `has_console`.
+    pub fn of(files: u64, connections: u64, has_console: bool) -> DescriptorLimits {
+        // As many connections of the console are served as rejected.
+        let console = if has_console { 2 * console_connections(files) as u64 } else { 0 };
+        let own = KEPT + OWN + console;
         DescriptorLimits {
-            wanted: connections.saturating_add(KEPT + OWN),
+            wanted: connections.saturating_add(own),
             // A process with very few descriptors fails at its start instead.
             kept_from: files.saturating_sub(KEPT).max(files / 2),
-            connections: files.saturating_sub(KEPT + OWN).max(CONNECTIONS_MIN).min(connections),
+            connections: files.saturating_sub(own).max(CONNECTIONS_MIN).min(connections),
         }
     }
+}
+
+/// Returns the number of connections that the console may serve if the process has `files` descriptors.
+pub fn console_connections(files: u64) -> usize {
+    (files / 16).clamp(8, 256) as usize
 }
 
 /// Returns the number of descriptors that the process has open, 0 if the system does not list them.
@@ -44,7 +53,7 @@ mod tests {
     fn connections_leave_descriptors_for_the_rest() {
         let limits = |files, connections| {
             let DescriptorLimits { wanted, kept_from, connections } =
-                DescriptorLimits::of(files, connections);
+                DescriptorLimits::of(files, connections, false);
             (wanted, kept_from, connections)
         };
         assert_eq!(limits(1024, 151), (215, 992, 151));

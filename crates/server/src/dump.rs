@@ -30,7 +30,7 @@ use cohort_tls::Received;
 use crate::backend::Session;
 use crate::connection::Connection;
 use crate::drain::{Incoming, SocketDrain};
-use crate::epoll::{Until, poll};
+use crate::epoll::poll;
 
 /// Small, because neither thread makes deep calls.
 const STACK_BYTES: usize = 256 << 10;
@@ -176,7 +176,7 @@ fn listen(
     // With TLS, decrypted bytes may be buffered, which polling the socket does not show.
     let mut has_all = false;
     loop {
-        if has_all && poll(&[(connection.fd(), Until::Input)], None).is_err() {
+        if has_all && poll(&[connection.fd()], None).is_err() {
             break;
         }
         match connection.receive(&mut scratch) {

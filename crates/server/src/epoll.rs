@@ -118,24 +118,11 @@ impl AsFd for EventFd {
     }
 }
 
-/// A condition to wait for on a descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
-    /// Input, or the end of it.
-    Input,
-    /// Space for output.
-    Output,
-}
-
-/// Blocks until one of the descriptors is ready, the timeout expires, or a signal arrives. Returns for each
+/// Blocks until one of the descriptors has input, the timeout expires, or a signal arrives. Returns for each
 /// descriptor whether it is ready or broken.
-pub(crate) fn poll(all: &[(BorrowedFd<'_>, Until)], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
-    let flags = |until| match until {
-        Until::Input => PollFlags::IN,
-        Until::Output => PollFlags::OUT,
-    };
+pub(crate) fn poll(all: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> =
-        all.iter().map(|(fd, until)| PollFd::from_borrowed_fd(*fd, flags(*until))).collect();
+        all.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     match rustix::event::poll(&mut polled, timeout.map(timespec).as_ref()) {
         Ok(_) => Ok(polled.iter().map(|one| !one.revents().is_empty()).collect()),
         Err(Errno::INTR) => Ok(vec![false; all.len()]),

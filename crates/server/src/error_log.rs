@@ -1,15 +1,22 @@
 //! Error log: one line per event, in MariaDB's format.
 
+use std::collections::VecDeque;
 use std::fmt::Arguments;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cohort_base::whole_chars;
+use cohort_exec::ErrorLogRow;
 use cohort_vfs::SharedClock;
 use parking_lot::Mutex;
 
 use crate::repeated::{Repeated, Verdict};
+
+/// Lines that are kept in memory, for performance_schema.error_log, and the longest text of one.
+const KEPT: usize = 500;
+const KEPT_BYTES: usize = 2 << 10;
 
 /// The server's error log. Clones share it.
 #[derive(Clone)]
@@ -22,6 +29,8 @@ struct Inner {
     file: Mutex<Option<File>>,
     /// Rate limit of [`ErrorLog::warning_of_replica`] and [`ErrorLog::note_of_replica`].
     repeated: Mutex<Repeated>,
+    /// The newest lines.
+    kept: Mutex<VecDeque<ErrorLogRow>>,
 }
 
 impl ErrorLog {
@@ -33,6 +42,7 @@ impl ErrorLog {
             path: path.map(Path::to_owned),
             file: Mutex::new(file),
             repeated: Mutex::default(),
+            kept: Mutex::default(),
         })))
     }
 
@@ -82,8 +92,24 @@ impl ErrorLog {
         self.write("ERROR", text);
     }
 
-    fn write(&self, level: &str, text: Arguments<'_>) {
-        let line = format!("{} 0 [{level}] cohortd: {text}\n", timestamp(self.0.clock.wall_us()));
+    /// Returns the newest lines, oldest first.
+    pub fn kept(&self) -> Vec<ErrorLogRow> {
+        self.0.kept.lock().iter().cloned().collect()
+    }
+
+    fn write(&self, level: &'static str, text: Arguments<'_>) {
+        let wall_us = self.0.clock.wall_us();
+        let text = text.to_string();
+        let line = format!("{} 0 [{level}] cohortd: {text}\n", timestamp(wall_us));
+        {
+            let level = if level == "ERROR" { "Error" } else { level };
+            let text = whole_chars(&text, KEPT_BYTES).to_owned();
+            let mut kept = self.0.kept.lock();
+            if kept.len() == KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(ErrorLogRow { wall_us, level, text });
+        }
         // A failure to write cannot be reported anywhere else.
         let _ = match &mut *self.0.file.lock() {
             Some(file) => file.write_all(line.as_bytes()),

@@ -2,9 +2,9 @@
 //!
 //! # Outline
 //! The scheduler keeps the time of the next run of each enabled event, and reads the catalog again when its
-//! version has changed. Each run has a thread of its own, so that a slow event delays no other one, and two
-//! runs of a slow event overlap, as in MariaDB. With [`RUNS_MAX`] runs at the same time, events that are due
-//! wait for the next round.
+//! version has changed. Each run has a thread of its own, so that a slow event delays no other one, and
+//! runs of a slow event overlap, as in MariaDB: at most [`RUNS_OF_EVENT_MAX`] of one event and [`RUNS_MAX`]
+//! of all. Beyond that, events that are due wait for the next round, which the error log notes.
 //!
 //! # States
 //! | event_scheduler | the scheduler |
@@ -15,13 +15,12 @@
 //!
 //! # Failure
 //! Errors and warnings of an event go to the error log. A run that does not start, because there is no
-//! thread, is tried again in the next round. The server's stop kills the runs as it kills all connections.
-//!
-//! # Missing
-//! The times of last runs are kept in memory: after a restart LAST_EXECUTED is NULL until the next run.
+//! thread, is tried again in the next round; one whose event could not be disabled first, after
+//! [`RETRY_AFTER`]. The server's stop kills the runs as it kills all connections.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread::Builder;
 use std::time::Duration;
@@ -29,7 +28,7 @@ use std::time::Duration;
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_catalog::{Event, ProgramKey};
 use cohort_config::{VarId, VarValue};
-use cohort_exec::{Command, Database, ProcessIdentity, TimeZone, next_run, run_event};
+use cohort_exec::{Command, Database, EventRun, ProcessIdentity, TimeZone, next_run, run_event};
 use cohort_types::{EventStatus, Level};
 
 use crate::error_log::ErrorLog;
@@ -37,7 +36,11 @@ use crate::error_log::ErrorLog;
 /// Maximum time between two looks at the clock, the catalog and the setting.
 const ROUND_EVERY: Duration = Duration::from_millis(200);
 /// Maximum number of runs at the same time.
-const RUNS_MAX: usize = 64;
+const RUNS_MAX: usize = 256;
+/// Maximum number of runs of one event at the same time.
+const RUNS_OF_EVENT_MAX: usize = 32;
+/// Seconds after which a run that has not begun is due again.
+const RETRY_AFTER: i64 = 1;
 
 /// The scheduler of a server.
 pub struct EventScheduler {
@@ -48,18 +51,29 @@ pub struct EventScheduler {
     stopping: Arc<AtomicBool>,
     /// Number of runs that have begun and not ended.
     runs: Arc<AtomicUsize>,
-    /// The events that will run, by schema and name.
-    events: HashMap<(String, ProgramKey), Scheduled>,
+    /// The events that will run.
+    events: HashMap<EventName, Scheduled>,
+    /// Runs that have not begun.
+    postponed: (Sender<Postponed>, Receiver<Postponed>),
     /// Version of the catalog that they are from.
     version: Option<u64>,
     /// The scheduler's id in the process list, while it is ON.
     process: Option<ConnectionId>,
 }
 
+/// Schema and name.
+type EventName = (String, ProgramKey);
+/// An event whose run has not begun.
+type Postponed = (EventName, Arc<Event>);
+
 struct Scheduled {
     event: Arc<Event>,
     /// `None` if it will not run again.
     next: Option<i64>,
+    /// Number of its runs that have begun and not ended, also under earlier definitions.
+    runs: Arc<AtomicUsize>,
+    /// The error log has a warning that it waits for the end of others.
+    is_noted: bool,
 }
 
 impl EventScheduler {
@@ -78,6 +92,7 @@ impl EventScheduler {
             stopping,
             runs: Arc::default(),
             events: HashMap::new(),
+            postponed: channel(),
             version: None,
             process: None,
         }
@@ -104,6 +119,11 @@ impl EventScheduler {
             self.enter(db);
         }
         let now = (db.clock.wall_us() / 1_000_000) as i64;
+        while let Ok((name, event)) = self.postponed.1.try_recv() {
+            if let Some(scheduled) = self.events.get_mut(&name).filter(|it| Arc::ptr_eq(&it.event, &event)) {
+                scheduled.next = Some(now + RETRY_AFTER);
+            }
+        }
         let version = db.catalog_version();
         if self.version != Some(version) {
             self.read_catalog(db, now);
@@ -112,11 +132,8 @@ impl EventScheduler {
         let due = self.events.iter().filter(|(_, it)| it.next.is_some_and(|next| next <= now));
         let mut due: Vec<_> = due.map(|(key, it)| (it.next, key.clone())).collect();
         due.sort();
-        for (_, key) in due {
-            if self.runs.load(Ordering::Acquire) >= RUNS_MAX {
-                break;
-            }
-            self.start(db, &key, now);
+        for (_, name) in due {
+            self.start(db, &name, now);
         }
     }
 
@@ -133,6 +150,8 @@ impl EventScheduler {
         process.set_command(Command::Daemon, db.clock.wall_us());
         process.set_state("Waiting for next activation");
         self.process = Some(id);
+        // Runs that were missed while the scheduler was OFF are not made up for.
+        self.events.clear();
         self.version = None;
         self.log.note(format_args!("Event Scheduler: scheduler thread started with id {}", id.0));
     }
@@ -144,7 +163,8 @@ impl EventScheduler {
         }
     }
 
-    /// Reads the enabled events. Those that are unchanged keep the time of their next run.
+    /// Reads the enabled events. Those that are unchanged keep the time of their next run; the others run
+    /// after their last run.
     fn read_catalog(&mut self, db: &Arc<Database>, now: i64) {
         let catalog = db.catalog();
         db.event_runs.retain(|schema, key| {
@@ -158,9 +178,10 @@ impl EventScheduler {
                 let known = before.remove(&key);
                 let scheduled = match known {
                     Some(known) if Arc::ptr_eq(&known.event, event) => known,
-                    _ => {
-                        let next = next_run(&event.schedule, &zone(event), None, now);
-                        Scheduled { event: Arc::clone(event), next }
+                    known => {
+                        let next = next_run(&event.schedule, &zone(event), db.event_runs.last(event), now);
+                        let runs = known.map_or_else(Arc::default, |known| known.runs);
+                        Scheduled { event: Arc::clone(event), next, runs, is_noted: false }
                     }
                 };
                 self.events.insert(key, scheduled);
@@ -168,17 +189,31 @@ impl EventScheduler {
         }
     }
 
-    /// Starts the run of an event that is due.
-    fn start(&mut self, db: &Arc<Database>, key: &(String, ProgramKey), now: i64) {
-        let Some(scheduled) = self.events.get_mut(key) else { return };
-        let event = Arc::clone(&scheduled.event);
-        let next = next_run(&event.schedule, &zone(&event), Some(now), now);
-        let (db, log, id) = (Arc::clone(db), self.log.clone(), (self.next_id)());
-        let run = Run(Arc::clone(&self.runs));
+    /// Starts the run of an event that is due, unless too many runs have not ended.
+    fn start(&mut self, db: &Arc<Database>, name: &EventName, now: i64) {
+        let Some(scheduled) = self.events.get_mut(name) else { return };
+        let event = &scheduled.event;
+        let (of_event, of_all) = (scheduled.runs.load(Ordering::Acquire), self.runs.load(Ordering::Acquire));
+        if of_event >= RUNS_OF_EVENT_MAX || of_all >= RUNS_MAX {
+            if !std::mem::replace(&mut scheduled.is_noted, true) {
+                self.log.warning(format_args!(
+                    "Event Scheduler: [{}.{}] is due and waits: {of_event} runs of it and {of_all} of all events have not ended",
+                    event.schema, event.name
+                ));
+            }
+            return;
+        }
+        let next = next_run(&event.schedule, &zone(event), Some(now), now);
+        let run =
+            EventRun { event: Arc::clone(event), id: (self.next_id)(), at: now, is_last: next.is_none() };
+        let (db, log, postponed) = (Arc::clone(db), self.log.clone(), self.postponed.0.clone());
+        let counted = [&self.runs, &scheduled.runs].map(Running::count);
+        let name = name.clone();
         let body = move || {
-            let _run = run;
-            db.event_runs.note(&event, now);
-            for condition in run_event(&db, &event, id, next.is_none()) {
+            let _counted = counted;
+            let event = &run.event;
+            let outcome = run_event(&db, &run);
+            for condition in outcome.conditions {
                 let (user, host) = &event.definer;
                 let text = format!(
                     "Event Scheduler: [{user}@{host}][{}.{}] {}",
@@ -190,19 +225,29 @@ impl EventScheduler {
                     Level::Note => log.note(format_args!("{text}")),
                 }
             }
+            if !outcome.has_begun {
+                // The scheduler may have ended.
+                let _ = postponed.send((name, Arc::clone(event)));
+            }
         };
-        self.runs.fetch_add(1, Ordering::AcqRel);
         match Builder::new().name("event".into()).stack_size(self.stack_bytes).spawn(body) {
-            Ok(_) => scheduled.next = next,
+            Ok(_) => (scheduled.next, scheduled.is_noted) = (next, false),
             Err(error) => self.log.error(format_args!("Event Scheduler: no thread for an event: {error}")),
         }
     }
 }
 
 /// A run, counted until it is dropped.
-struct Run(Arc<AtomicUsize>);
+struct Running(Arc<AtomicUsize>);
 
-impl Drop for Run {
+impl Running {
+    fn count(runs: &Arc<AtomicUsize>) -> Running {
+        runs.fetch_add(1, Ordering::AcqRel);
+        Running(Arc::clone(runs))
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

@@ -14,7 +14,7 @@ use cohort_protocol::{Greeting, PacketWriter, StatusFlags};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::connection::{Connection, Peer};
-use crate::epoll::{Until, poll};
+use crate::epoll::poll;
 use crate::half_open::origin_of;
 use crate::login::Stage;
 use crate::shared::{Reserved, Shared, Slot};
@@ -116,7 +116,6 @@ fn accept_all(shared: &Arc<Shared>, endpoints: &Endpoints) {
         .iter()
         .map(|(socket, _)| socket.as_fd())
         .chain([shared.stop_event.as_fd()])
-        .map(|fd| (fd, Until::Input))
         .collect();
     while !shared.stopping.load(Ordering::Acquire) {
         let ready = match poll(&fds, None) {
@@ -234,9 +233,15 @@ fn turn_away(socket: &Socket) {
 /// set.
 fn peer_of(address: &SockAddr, is_nameless: bool) -> Peer {
     let local = "localhost".to_owned();
-    let Some(address) = address.as_socket() else {
-        return Peer { host: local.clone(), address: None, origin: None, shown: local };
-    };
+    match address.as_socket() {
+        Some(address) => peer_over_tcp(address, is_nameless),
+        None => Peer { host: local.clone(), address: None, origin: None, shown: local },
+    }
+}
+
+/// Returns the peer of an address of TCP.
+pub(crate) fn peer_over_tcp(address: SocketAddr, is_nameless: bool) -> Peer {
+    let local = "localhost".to_owned();
     let ip = address.ip().to_canonical();
     let host = if ip.is_loopback() && !is_nameless { local } else { ip.to_string() };
     let origin = Some(origin_of(ip));

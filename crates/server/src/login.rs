@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, ConnectionId};
 use cohort_catalog::{AccountRules, TlsRequirement};
 use cohort_config::{Counter, VarId};
 use cohort_exec::{Client, ConnectionEvent};
@@ -14,10 +14,11 @@ use cohort_tls::TlsStream;
 use cohort_types::SqlError;
 
 use crate::accounts::{Account, Found, Method};
-use crate::backend::{ConnectionInfo, MultiStatements};
+use crate::backend::{ConnectionInfo, MultiStatements, Session};
 use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
-use crate::tls::Tls;
+use crate::shared::Shared;
+use crate::tls::{Encryption, Tls};
 
 /// Maximum length of a user name in characters.
 const USER_NAME_CHARS_MAX: usize = 128;
@@ -239,33 +240,51 @@ fn become_user(
     }
 }
 
-/// Runs init_connect. If it fails, the connection ends with error 1184.
 fn run_init_connect(
     connection: &Connection,
     inner: &mut Inner,
     candidate: &Candidate,
 ) -> Result<(), SqlError> {
-    let shared = connection.shared();
+    let session = inner.session.as_mut().expect("the user has one");
+    let of = (connection.id, candidate.database.as_deref(), &*candidate.user, &*connection.peer.host);
+    init_connect(connection.shared(), &mut **session, of)
+}
+
+/// Runs init_connect in a session, which has an id, a database, a user and a host. If it fails, the
+/// connection ends with error 1184.
+pub(crate) fn init_connect(
+    shared: &Shared,
+    session: &mut dyn Session,
+    (id, schema, user, host): (ConnectionId, Option<&str>, &str, &str),
+) -> Result<(), SqlError> {
     let Some(sql) = shared.globals.text(VarId::InitConnect).filter(|sql| !sql.is_empty()) else {
         return Ok(());
     };
-    let session = inner.session.as_mut().expect("the user has one");
     let mut outcome = OnlyError(None);
     session.query(sql.as_bytes(), &mut outcome);
     let Some(error) = outcome.0 else { return Ok(()) };
     shared.log.warning(format_args!("init_connect query failed: {}", one_line(&error.message)));
-    let user = &candidate.user;
-    let schema = candidate.database.as_deref().unwrap_or("unconnected");
-    let (id, host) = (connection.id, &connection.peer.host);
-    Err(SqlError::init_connect_failed(id, schema, user, host))
+    Err(SqlError::init_connect_failed(id, schema.unwrap_or("unconnected"), user, host))
 }
 
 /// Result of verifying a client's response.
-enum Verdict {
+pub(crate) enum Verdict {
     /// Authenticated, with the stored hash of the password that the client proved.
     Proven(Box<Account>, Vec<u8>),
     /// The response fits none of the methods, but the account has another one.
     AskAgain,
+}
+
+/// A client that claims to be a user, however the claim has arrived.
+pub(crate) struct Claim<'c> {
+    pub user: &'c str,
+    /// Host and address that accounts are matched with.
+    pub host: &'c str,
+    pub address: Option<&'c str>,
+    pub encryption: Option<&'c Encryption>,
+    /// The client can change an expired password.
+    pub knows_expired: bool,
+    pub has_password: bool,
 }
 
 fn verify(
@@ -275,17 +294,36 @@ fn verify(
     challenge: &Challenge,
     answer: &[u8],
 ) -> Result<Verdict, SqlError> {
-    let shared = connection.shared();
-    let host = &connection.peer.host;
-    let found = shared.accounts.find(&candidate.user, host, connection.peer.address.as_deref());
-    let is_secure = connection.peer.address.is_none()
-        || connection.is_encrypted()
+    let claim = Claim {
+        user: &candidate.user,
+        host: &connection.peer.host,
+        address: connection.peer.address.as_deref(),
+        encryption: inner.encryption.as_ref(),
+        knows_expired: inner.capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS),
+        has_password: !answer.is_empty(),
+    };
+    let is_system_user = || connection.system_user().is_some_and(|user| user == candidate.user);
+    let proves = |method: &Method| method.is_proven(challenge, answer, is_system_user);
+    let may_ask = |account: &Account| asks_again(account, challenge, inner.capabilities);
+    judge(connection.shared(), &claim, &proves, &may_ask)
+}
+
+/// Decides a claim: the account exists, one of its methods is proven, and its rules allow the login. A right
+/// or wrong password is counted.
+pub(crate) fn judge(
+    shared: &Shared,
+    claim: &Claim<'_>,
+    proves: &dyn Fn(&Method) -> bool,
+    may_ask: &dyn Fn(&Account) -> bool,
+) -> Result<Verdict, SqlError> {
+    let &Claim { user, host, address, .. } = claim;
+    let found = shared.accounts.find(user, host, address);
+    let is_secure = address.is_none()
+        || claim.encryption.is_some()
         || !shared.globals.flag(VarId::RequireSecureTransport);
     let denied = || {
         shared.status.count(Counter::AccessDeniedErrors);
-        let password = if answer.is_empty() { "NO" } else { "YES" };
-        let user = &candidate.user;
-        SqlError::access_denied(user, host, password)
+        SqlError::access_denied(user, host, if claim.has_password { "YES" } else { "NO" })
     };
     let (account, is_there) = match found {
         Found::Account(account) => (account, is_secure),
@@ -294,43 +332,53 @@ fn verify(
     if account.is_blocked {
         return Err(SqlError::user_is_blocked());
     }
-    let is_system_user = || connection.system_user().is_some_and(|user| user == candidate.user);
-    let fitting = account.methods.iter().find(|method| method.is_proven(challenge, answer, is_system_user));
+    let fitting = account.methods.iter().find(|method| proves(method));
     let stored = fitting.map(|method| method.stored().to_vec()).unwrap_or_default();
     let is_proven = fitting.is_some() && is_there;
-    if !is_proven && asks_again(&account, challenge, inner.capabilities) {
+    if !is_proven && may_ask(&account) {
         return Ok(Verdict::AskAgain);
     }
     if is_secure {
         shared.accounts.note_password(&account, is_proven);
     }
     let asks_system = |method: &Method| matches!(method, Method::SystemUser);
-    let no_password_counts = match answer {
-        [] => account.methods.iter().any(asks_system),
-        _ => account.methods.iter().all(asks_system) && !account.methods.is_empty(),
+    let no_password_counts = match claim.has_password {
+        false => account.methods.iter().any(asks_system),
+        true => account.methods.iter().all(asks_system) && !account.methods.is_empty(),
     };
     if !is_proven && no_password_counts {
         shared.status.count(Counter::AccessDeniedErrors);
-        return Err(SqlError::access_denied_without_password(&candidate.user, host));
+        return Err(SqlError::access_denied_without_password(user, host));
     }
-    if !is_proven || !fits(inner, &account.rules.tls) {
+    if !is_proven || !fits(claim.encryption, &account.rules.tls) {
         return Err(denied());
     }
-    check_rules(connection, inner, &account.rules)?;
+    check_rules(shared, claim.knows_expired, &account.rules)?;
     Ok(Verdict::Proven(Box::new(account), stored))
 }
 
+/// Returns whether a claim that was proven with a stored password would still be proven, for the same
+/// account.
+pub(crate) fn holds(shared: &Shared, claim: &Claim<'_>, name: (&str, &str), stored: &[u8]) -> bool {
+    let Found::Account(account) = shared.accounts.find(claim.user, claim.host, claim.address) else {
+        return false;
+    };
+    (account.user.as_str(), account.host.as_str()) == name
+        && account.methods.iter().any(|method| method.stored() == stored)
+        && fits(claim.encryption, &account.rules.tls)
+        && check_rules(shared, claim.knows_expired, &account.rules).is_ok()
+}
+
 /// Checks the account's other rules: errors 4151 (locked) and 1862 (password expired).
-fn check_rules(connection: &Connection, inner: &Inner, rules: &AccountRules) -> Result<(), SqlError> {
-    let globals = &connection.shared().globals;
+fn check_rules(shared: &Shared, knows_expired: bool, rules: &AccountRules) -> Result<(), SqlError> {
+    let globals = &shared.globals;
     if rules.is_locked {
         return Err(SqlError::account_locked());
     }
     let default_days = globals.uint(VarId::DefaultPasswordLifetime);
-    let knows = inner.capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS);
-    if !knows
+    if !knows_expired
         && globals.flag(VarId::DisconnectOnExpiredPassword)
-        && rules.has_expired(connection.shared().wall_s(), default_days)
+        && rules.has_expired(shared.wall_s(), default_days)
     {
         return Err(SqlError::password_expired());
     }
@@ -338,8 +386,7 @@ fn check_rules(connection: &Connection, inner: &Inner, rules: &AccountRules) -> 
 }
 
 /// Returns whether the connection satisfies the account's REQUIRE clause.
-fn fits(inner: &Inner, required: &TlsRequirement) -> bool {
-    let encryption = inner.encryption.as_ref();
+fn fits(encryption: Option<&Encryption>, required: &TlsRequirement) -> bool {
     let peer = encryption.and_then(|encryption| encryption.peer.as_ref());
     let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
     match required {
@@ -429,13 +476,12 @@ fn refuse(connection: &Connection, inner: &mut Inner, mut sequence: u8, error: &
 }
 
 fn log_refusal(connection: &Connection, error: &SqlError) {
-    let log = &connection.shared().log;
-    log.warning(format_args!(
-        "Connection {} from {}: {}",
-        connection.id,
-        connection.peer.shown,
-        one_line(&error.message)
-    ));
+    warn_of_refusal(connection.shared(), connection.id, &connection.peer.shown, error);
+}
+
+/// Logs a login that was rejected.
+pub(crate) fn warn_of_refusal(shared: &Shared, id: ConnectionId, peer: &str, error: &SqlError) {
+    shared.log.warning(format_args!("Connection {id} from {peer}: {}", one_line(&error.message)));
 }
 
 /// Refuses a change of user: resets the session, which keeps its user.

@@ -17,7 +17,7 @@ use cohort_server::archive;
 use cohort_server::binlog_watch;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::descriptors::DescriptorLimits;
-use cohort_server::metrics::{MetricsEndpoint, MetricsListeners, Sources};
+use cohort_server::metrics::{MetricsEndpoint, MetricsListeners};
 use cohort_server::signals::{self, Signal};
 use cohort_server::storage::{self, StorageOptions, StorageStatus};
 use cohort_server::systemd::Notifier;
@@ -356,11 +356,10 @@ fn serve(
         storage::open(datadir.path(), world, globals, storage_options, log).map_err(|e| refuse(&e))?;
     phases.end("storage");
     let commit = Arc::clone(&storage.commit);
-    let locks = Arc::clone(&storage.locks);
     status.register(Box::new(StorageStatus {
         commit: Arc::clone(&commit),
         engines: storage.engines.clone(),
-        locks: Arc::clone(&locks),
+        locks: Arc::clone(&storage.locks),
     }));
     flush_watch::apply_threshold(&commit, globals);
     flush_watch::start(&commit, log.clone()).map_err(|e| refuse(&e))?;
@@ -381,6 +380,7 @@ fn serve(
             return Err(refuse(&format!("Cannot free index trees left by a crash: {error}")));
         }
     }
+    backend.load_event_runs().map_err(|error| refuse(&format!("Cannot read the runs of events: {error}")))?;
     phases.end("catalog");
     let mut server = Server::start(ServerOptions {
         globals: Arc::clone(globals),
@@ -394,9 +394,6 @@ fn serve(
         log: log.clone(),
     })
     .map_err(|e| refuse(&e))?;
-    let sources = Sources { status, commit: Arc::clone(&commit), locks };
-    let metrics = start_metrics(sockets.metrics, sources, log).map_err(|e| refuse(&e))?;
-
     if sockets.tls.is_some() {
         globals.put(VarId::HaveSsl, &VarValue::text("YES"));
     }
@@ -435,6 +432,8 @@ fn serve(
         log.error(format_args!("'{}' of init_file ended early: {why}", file.display()));
     }
     assert!(signals.0.set(running).is_ok(), "the server starts once");
+    let metrics = start_metrics(sockets.metrics, &server, &backend, world, datadir.path());
+    let metrics = metrics.map_err(|e| refuse(&e))?;
     server.listen(sockets.clients).map_err(|e| refuse(&e))?;
     drop(busy);
     notifier.ready();
@@ -584,14 +583,19 @@ fn bind_metrics(globals: &Globals) -> Result<Option<MetricsListeners>, String> {
 
 fn start_metrics(
     listeners: Option<MetricsListeners>,
-    sources: Sources,
-    log: &ErrorLog,
+    server: &Server,
+    backend: &SqlBackend,
+    world: &World,
+    datadir: &Path,
 ) -> std::io::Result<Option<MetricsEndpoint>> {
     let Some(listeners) = listeners else { return Ok(None) };
-    for address in listeners.addresses() {
-        log.note(format_args!("metrics and live charts on http://{address}/"));
+    let addresses = listeners.addresses();
+    let files = (world.fs.clone(), datadir);
+    let endpoint = MetricsEndpoint::start(listeners, server, backend, files)?;
+    for address in addresses {
+        backend.error_log().note(format_args!("console and metrics on http://{address}/"));
     }
-    MetricsEndpoint::start(listeners, sources, log.clone()).map(Some)
+    Ok(Some(endpoint))
 }
 
 fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
@@ -624,7 +628,7 @@ fn bound_by_descriptors(globals: &Globals, log: &ErrorLog) {
     let (wanted, connections) = (globals.uint(VarId::OpenFilesLimit), globals.uint(VarId::MaxConnections));
     let files = machine::open_files(wanted);
     globals.put(VarId::OpenFilesLimit, &VarValue::UInt(files));
-    let limits = DescriptorLimits::of(files, connections);
+    let limits = DescriptorLimits::of(files, connections, globals.uint(VarId::MetricsPort) > 0);
     cohort_vfs::keep_descriptors_from(limits.kept_from);
     if files < wanted.max(limits.wanted) {
         let request = wanted.max(limits.wanted);

@@ -147,6 +147,10 @@ impl Server {
         Ok(Server { shared, threads })
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Starts accepting connections.
     pub fn listen(&mut self, endpoints: Endpoints) -> Result<(), StartError> {
         let accepts = listen::start(Arc::clone(&self.shared), endpoints).map_err(failed("cannot listen"))?;
@@ -171,7 +175,7 @@ impl Server {
     /// Returns a function that allocates connection ids for the server's own threads in the process list.
     pub fn connection_ids(&self) -> impl Fn() -> ConnectionId + Send + Sync + use<> {
         let shared = Arc::clone(&self.shared);
-        move || ConnectionId(shared.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+        move || shared.next_id()
     }
 
     /// Closes all connections, lets running statements finish for `patience`, kills them, and ends all

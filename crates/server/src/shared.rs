@@ -147,6 +147,11 @@ impl Shared {
         self.clock.wall_us() / 1_000_000
     }
 
+    /// Returns an id for a connection, or for a thread of the server in the process list.
+    pub fn next_id(&self) -> ConnectionId {
+        ConnectionId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     /// Returns the capabilities that the server offers to clients.
     pub fn capabilities(&self) -> Capabilities {
         Capabilities::SERVER.set(Capabilities::SSL, self.tls.is_some())
@@ -188,7 +193,7 @@ impl Shared {
             slots.all.push(None);
             slots.all.len() as u32 - 1
         });
-        let id = ConnectionId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1);
+        let id = self.next_id();
         self.status.put(Counter::ThreadsConnected, slots.used as u64);
         self.status.raise(Counter::MaxUsedConnections, slots.used as u64);
         Reserved::Slot(Slot { id, token: (u64::from(index) + 1) << 32 | id.0 & 0xffff_ffff, index })

@@ -13,9 +13,9 @@ use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::{Engine, EngineError, EngineSetting};
 use cohort_exec::Origin;
 use cohort_exec::{
-    AccountUsages, BinlogCache, Client, ConnectionEvent, Database, DatabaseParts, LogFiles, MemoryLimits,
-    Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerCallbacks, StatementLog, WordList,
-    parse_gtids, reset_error,
+    AccountUsages, BinlogCache, Client, ConnectionEvent, Database, DatabaseParts, ErrorLogRow, LogFiles,
+    MemoryLimits, Process, ProcessIdentity, ReplicaControl, ReplicaRow, ServerCallbacks, StatementLog,
+    WordList, parse_gtids, reset_error,
 };
 use cohort_locks::KillLevel;
 use cohort_protocol::{ListedColumn, ParamText, Parameter, ResultSink, StatusFlags};
@@ -111,6 +111,7 @@ impl SqlBackend {
             globals: Arc::clone(globals),
             memory: db.memory_limits(),
             pool_dump: Arc::clone(&pool_dump),
+            log: log.clone(),
             stop: OnceLock::new(),
             workers: OnceLock::new(),
             tls: OnceLock::new(),
@@ -210,6 +211,11 @@ impl SqlBackend {
         cohort_exec::drop_orphans(&self.db)
     }
 
+    /// Reads when events have run last. Called before the first session.
+    pub fn load_event_runs(&self) -> Result<(), EngineError> {
+        self.db.event_runs.load(&*self.db.engines[0])
+    }
+
     /// Returns the periodic purge of binary log files; see [`BinlogExpiry`].
     pub fn binlog_expiry(&self) -> BinlogExpiry {
         BinlogExpiry::new(&self.db.commit, &self.db.globals, &self.db.clock)
@@ -229,6 +235,11 @@ impl SqlBackend {
         }
         let scheduler = EventScheduler::new(&self.db, log.clone(), next_id, Arc::clone(stop));
         std::thread::Builder::new().name("events".into()).spawn(move || scheduler.run()).map(drop)
+    }
+
+    /// Returns the server's error log.
+    pub fn error_log(&self) -> &ErrorLog {
+        &self.callbacks.log
     }
 
     pub(crate) fn database(&self) -> &Arc<Database> {
@@ -635,6 +646,7 @@ struct Callbacks {
     globals: Arc<Globals>,
     memory: MemoryLimits,
     pool_dump: Arc<PoolDump>,
+    log: ErrorLog,
     tls: OnceLock<Arc<Tls>>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     workers: OnceLock<Arc<Workers>>,
@@ -715,6 +727,10 @@ impl ServerCallbacks for Callbacks {
         reloaded.map_err(|error| {
             SqlError::new(ErrorCode::UnknownError, format!("Failed to refresh SSL, error: {error}"))
         })
+    }
+
+    fn error_log(&self) -> Vec<ErrorLogRow> {
+        self.log.kept()
     }
 
     fn open_files(&self) -> u64 {

@@ -19,7 +19,10 @@ pub fn create_missing(backend: &SqlBackend, id: ConnectionId, log: &ErrorLog) {
     let texts: Vec<&str> = missing.map(|name| create_text_of_mysql(name)).collect();
     if !texts.is_empty() && catalog.schemas.contains_key("mysql") {
         // Replicas have these tables by themselves.
-        let text = format!("SET sql_log_bin = 0, sql_mode = ''; USE mysql; {}", texts.join(";\n"));
+        let text = format!(
+            "SET sql_log_bin = 0, sql_mode = '', transaction_read_only = 0; USE mysql; {}",
+            texts.join(";\n")
+        );
         if let Err(why) = init_file::run(backend, id, text.as_bytes(), Origin::Setup) {
             log.warning(format_args!("Tables of the schema mysql could not be created: {why}"));
         }
@@ -37,37 +40,54 @@ pub fn create_missing(backend: &SqlBackend, id: ConnectionId, log: &ErrorLog) {
 
 /// Views and functions of `sys`.
 const SYS: &str = include_str!("sys.sql");
-/// Exists in a data directory that has had a schema `sys`.
+/// Exists in a data directory that has had a schema `sys`. It contains [`BEGUN`] while the schema is made.
 const SYS_MARK: &str = "cohort.sys";
+const BEGUN: &str = "begun\n";
 
 /// Creates the schema `sys` in a data directory that has never had one. It is not logged: replicas have their
-/// own. A schema of this name that exists stays as it is, and one that was dropped stays dropped. A backup
-/// does not contain the mark, so a restored server without `sys` gets it again.
+/// own. A schema of this name that exists stays as it is, and one that was dropped stays dropped. A crash
+/// meanwhile leaves a mark from which the next start knows that the schema is incomplete. A backup does not
+/// contain the mark, so a restored server without `sys` gets it again.
 pub fn create_sys(backend: &SqlBackend, id: ConnectionId, datadir: &Path, log: &ErrorLog) {
     let db = backend.database();
     let mark = datadir.join(SYS_MARK);
-    if !db.globals.flag(VarId::SysSchema) || mark.exists() {
+    let found = std::fs::read_to_string(&mark).ok();
+    let is_incomplete = found.as_deref() == Some(BEGUN);
+    if !db.globals.flag(VarId::SysSchema) || (found.is_some() && !is_incomplete) {
         return;
     }
-    if !db.catalog().schemas.contains_key("sys") {
-        let made = init_file::run(backend, id, sys_text().as_bytes(), Origin::Setup);
+    let write_mark = |text: &str| {
+        let written = std::fs::File::create(&mark).and_then(|mut file| {
+            std::io::Write::write_all(&mut file, text.as_bytes())?;
+            file.sync_all()
+        });
+        written
+            .inspect_err(|why| log.warning(format_args!("'{}' could not be written: {why}", mark.display())))
+    };
+    let exists = db.catalog().schemas.contains_key("sys");
+    if is_incomplete || !exists {
+        if write_mark(BEGUN).is_err() {
+            return;
+        }
+        let drop = "SET sql_log_bin = 0, transaction_read_only = 0; DROP DATABASE IF EXISTS sys;\n";
+        let made = init_file::run(backend, id, format!("{drop}{}", sys_text()).as_bytes(), Origin::Setup);
         if let Err(why) = made {
             log.warning(format_args!("The schema sys could not be created: {why}"));
-            let dropped = b"SET sql_log_bin = 0; DROP DATABASE IF EXISTS sys";
-            if let Err(why) = init_file::run(backend, id, dropped, Origin::Setup) {
+            if let Err(why) = init_file::run(backend, id, drop.as_bytes(), Origin::Setup) {
                 log.warning(format_args!("The incomplete schema sys could not be dropped: {why}"));
             }
             return;
         }
     }
-    if let Err(why) = std::fs::write(&mark, "") {
-        log.warning(format_args!("'{}' could not be written: {why}", mark.display()));
-    }
+    // A failure was logged. The next start makes the schema again.
+    let _ = write_mark("");
 }
 
 /// Returns the statements that create `sys`. A view with formatted columns has a variant without formats.
 fn sys_text() -> String {
-    let mut out = String::from("SET sql_log_bin = 0, sql_mode = ''; CREATE DATABASE sys; USE sys;\n");
+    let mut out = String::from(
+        "SET sql_log_bin = 0, sql_mode = '', transaction_read_only = 0; CREATE DATABASE sys; USE sys;\n",
+    );
     let statements = SYS.split("\n\n").map(str::trim);
     for statement in statements.filter(|text| !text.is_empty() && !text.starts_with("--")) {
         let Some(view) = statement.strip_prefix("CREATE VIEW ") else {

@@ -63,16 +63,29 @@ impl Tls {
         self.resumed.fetch_add(u64::from(stream.is_resumed()), Ordering::Relaxed);
         // Use the connection's context, not the current one: FLUSH SSL may have replaced it in the meantime.
         let acceptor = stream.acceptor().expect("the server has accepted it");
-        let certificate = acceptor.certificate();
-        let session = EncryptedSession {
-            version: stream.version(),
-            cipher: stream.cipher(),
-            ciphers: acceptor.ciphers().into(),
-            not_before: certificate.not_before.as_str().into(),
-            not_after: certificate.not_after.as_str().into(),
-        };
+        let session = session_of(acceptor, stream.version(), stream.cipher());
         let own_certificate = acceptor.own_certificate().cloned();
         Encryption { session, peer: stream.peer_certificate(), own_certificate }
+    }
+}
+
+impl Tls {
+    /// Returns the properties of an encrypted connection of the console, whose certificate of the client, if
+    /// there is one, does not count.
+    pub(crate) fn encryption(&self, version: &'static str, cipher: &'static str) -> Encryption {
+        let session = session_of(&self.acceptor.read(), version, cipher);
+        Encryption { session, peer: None, own_certificate: None }
+    }
+}
+
+fn session_of(acceptor: &Acceptor, version: &'static str, cipher: &'static str) -> EncryptedSession {
+    let certificate = acceptor.certificate();
+    EncryptedSession {
+        version,
+        cipher,
+        ciphers: acceptor.ciphers().into(),
+        not_before: certificate.not_before.as_str().into(),
+        not_after: certificate.not_after.as_str().into(),
     }
 }
 

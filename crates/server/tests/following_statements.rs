@@ -51,6 +51,11 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
         other.query_drop("INSERT INTO test.kept SELECT a FROM own").expect("copied");
         replica.wait_for(&source.gtid_end());
         assert_eq!((open_tables(&replica), replica.sql("SELECT a FROM test.kept")), ("1".into(), "5".into()));
+        // The values of these come with the event's group, and cannot be set within it.
+        source.sql(
+            "SET STATEMENT binlog_format = STATEMENT, gtid_domain_id = 0 FOR \
+             INSERT INTO test.t VALUES (90, 90)",
+        );
         // When the source stops, all of its connections end.
         source.kill_and_restart();
         source.sql("INSERT INTO test.t VALUES (100, 100)");
@@ -431,4 +436,60 @@ fn changes_by_stored_programs_arrive_in_every_format() {
     ] {
         assert_eq!(statuses, "SLAVESIDE_DISABLED");
     }
+}
+
+/// The triggers that only the replicas have.
+const OF_REPLICAS: [&str; 5] = [
+    "SET sql_log_bin = 0",
+    "CREATE TRIGGER test.tb BEFORE INSERT ON test.t FOR EACH ROW SET NEW.a = NEW.a * 10",
+    "CREATE TRIGGER test.ta AFTER INSERT ON test.t FOR EACH ROW INSERT INTO test.log VALUES (CONCAT('in ', \
+     NEW.id, ' ', NEW.a, ' ', NEW.g))",
+    "CREATE TRIGGER test.tu AFTER UPDATE ON test.t FOR EACH ROW INSERT INTO test.log VALUES (CONCAT('changed ', \
+     OLD.a, ' ', NEW.a))",
+    "CREATE TRIGGER test.td BEFORE DELETE ON test.t FOR EACH ROW INSERT INTO test.log VALUES (CONCAT('out ', \
+     OLD.id, ' ', OLD.a))",
+];
+
+/// `slave_run_triggers_for_rbr`: row events run triggers that the source does not have, or all of them, and
+/// their changes go on to the next replica or not.
+#[test]
+fn row_events_run_triggers_as_the_setting_says() {
+    let logs = ["--log-bin=binlog", "--log-slave-updates"];
+    let source = Maria::source(&["--binlog-format=ROW"]);
+    let own = Cohort::new(&[&logs[..], &["--server-id=7"]].concat());
+    let theirs = Maria::new(&[&logs[..], &["--server-id=9"]].concat());
+    let last = Cohort::new(&["--server-id=8"]);
+    own.follow(source.port);
+    theirs.follow(source.port);
+    last.follow(own.port);
+    source.sql(
+        "CREATE TABLE test.t (id INT PRIMARY KEY, a INT, g INT AS (a + 1) STORED); CREATE TABLE test.h (id INT \
+         PRIMARY KEY); CREATE TABLE test.log (what VARCHAR(40)); CREATE TRIGGER test.hi AFTER INSERT ON test.h \
+         FOR EACH ROW INSERT INTO test.log VALUES (CONCAT('h ', NEW.id))",
+    );
+    own.wait_for(&source.gtid_end());
+    theirs.wait_for(&source.gtid_end());
+    own.sql(&OF_REPLICAS.join("; "));
+    theirs.sql(&OF_REPLICAS.join("; "));
+    let mut passed_on = Vec::new();
+    for (n, mode) in ["NO", "YES", "LOGGING", "ENFORCE"].into_iter().enumerate() {
+        let set = format!("STOP SLAVE; SET GLOBAL slave_run_triggers_for_rbr = '{mode}'; START SLAVE");
+        own.sql(&set);
+        theirs.sql(&set);
+        let (one, two) = (n * 10 + 1, n * 10 + 2);
+        source.sql(&format!(
+            "INSERT INTO test.t (id, a) VALUES ({one}, 1), ({two}, 2); UPDATE test.t SET a = a + 1 WHERE id = \
+             {one}; DELETE FROM test.t WHERE id = {two}; INSERT INTO test.h VALUES ({n})"
+        ));
+        own.wait_for(&source.gtid_end());
+        theirs.wait_for(&source.gtid_end());
+        last.wait_for(&source.gtid_end());
+        for query in ["SELECT * FROM test.t ORDER BY id", "SELECT * FROM test.log ORDER BY what"] {
+            assert_eq!(own.sql(query), theirs.sql(query), "{mode}");
+        }
+        assert_eq!(last.sql("SELECT * FROM test.t ORDER BY id"), own.sql("SELECT * FROM test.t ORDER BY id"));
+        passed_on.push(last.sql("SELECT COUNT(*) FROM test.log"));
+    }
+    // The source's own row for each mode, then those of the replicas' triggers.
+    assert_eq!(passed_on, ["1", "2", "7", "13"]);
 }

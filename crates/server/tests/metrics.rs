@@ -124,19 +124,46 @@ fn the_page_is_complete_and_loads_nothing_from_elsewhere() {
     let (head, page) = get(port, "/");
     assert!(head.contains("Content-Type: text/html; charset=utf-8\r\n"), "{head}");
     assert!(head.contains("Content-Security-Policy: default-src 'none'"), "{head}");
+    assert!(!head.contains("unsafe"), "{head}");
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
-    for outside in ["http://", "https://", "//cdn", "src=", "@import", "url("] {
-        let inside = page.replace("http://www.w3.org/2000/svg", "");
+    // All files that the page and its modules name.
+    let (mut files, mut all) = (vec!["/".to_owned()], String::new());
+    let mut at = 0;
+    while let Some(path) = files.get(at).cloned() {
+        let (head, body) = get(port, &path);
+        assert!(
+            head.starts_with("HTTP/1.1 200 ") && head.contains("Cache-Control: no-store"),
+            "{path}: {head}"
+        );
+        for word in body.split(['"', '\'']) {
+            let name = word.strip_prefix("./").map(|name| format!("/{name}")).unwrap_or(word.to_owned());
+            let is_file =
+                [".js", ".css", ".svg"].iter().any(|end| name.ends_with(end)) && name.starts_with('/');
+            if is_file && !files.contains(&name) {
+                files.push(name);
+            }
+        }
+        all.push_str(&body);
+        at += 1;
+    }
+    assert!(files.len() > 10, "{files:?}");
+    for outside in ["http://", "https://", "//cdn", "@import", "url(", " style=\""] {
+        let inside = all.replace("http://www.w3.org/2000/svg", "");
         assert!(!inside.contains(outside), "{outside}");
     }
-    // Every metric that the page draws exists at the endpoint.
-    let (_, metrics) = get(port, "/metrics");
-    let mut names: Vec<&str> = page.split('"').filter(|word| word.starts_with("cohort_")).collect();
-    names.extend(page.split('\'').filter(|word| word.starts_with("cohort_")));
-    assert!(names.len() > 10, "{names:?}");
-    for name in names {
-        let name = name.split('{').next().unwrap_or(name);
-        assert!(metrics.contains(name), "{name} is not exported");
+    // Every series that the page draws is recorded.
+    let names = |text: &str| -> Vec<String> {
+        let lists = text.split("const SERIES = [").skip(1).chain(text.split("new History(1, [").skip(1));
+        let words =
+            lists.flat_map(|rest| rest.split(']').next().unwrap_or_default().split('"').skip(1).step_by(2));
+        words.filter(|word| !word.ends_with('_')).map(str::to_owned).collect()
+    };
+    let names = names(&all);
+    assert!(names.len() > 30, "{names:?}");
+    let (_, history) = get(port, &format!("/api/history?tier=0&series={}", names.join(",")));
+    for name in names.iter().take(64) {
+        let is_there = ["", ":p50"].iter().any(|end| history.contains(&format!("\"{name}{end}\":")));
+        assert!(is_there, "{name} is not recorded: {history}");
     }
 }
 
@@ -155,18 +182,18 @@ fn bad_requests_are_refused_and_slow_ones_do_not_block_others() {
         .collect();
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(20_000));
     for (request, status) in [
-        ("GET /nothing HTTP/1.1\r\n\r\n", "404"),
-        ("POST /metrics HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405"),
-        ("DELETE / HTTP/1.1\r\n\r\n", "405"),
-        ("\x16\x03\x01\x02\x00\x01", "400"),
-        ("GET ../../etc/passwd HTTP/1.1\r\n\r\n", "400"),
-        ("GET /../../etc/passwd HTTP/1.1\r\n\r\n", "404"),
+        ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
+        ("POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", "405"),
+        ("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
+        ("\x17\x03\x01\x02\x00\x01", "400"),
+        ("GET ../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"),
+        ("GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", "404"),
         (&long, "431"),
     ] {
         let (head, _) = exchange(port, request.as_bytes());
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:.40}: {head}");
     }
-    let (head, body) = exchange(port, b"HEAD /metrics HTTP/1.1\r\n\r\n");
+    let (head, body) = exchange(port, b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(head.contains(" 200 ") && body.is_empty());
     // The slow connections are closed in the end.
     for mut stream in slow {
@@ -190,7 +217,7 @@ fn slow_clients_make_way() {
     for _ in 0..5 {
         for _ in 0..40 {
             let mut stream = connect(port);
-            stream.write_all(b"GET /metrics HTTP/1.1\r\n").expect("sent");
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n").expect("sent");
             slow.push(stream);
         }
         let begun = Instant::now();

@@ -46,6 +46,15 @@ pub struct ReplicaRow {
     pub port: u16,
 }
 
+/// A line of the error log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorLogRow {
+    pub wall_us: u64,
+    /// `Note`, `Warning` or `Error`.
+    pub level: &'static str,
+    pub text: String,
+}
+
 /// Information and actions that only the server can provide.
 pub trait ServerCallbacks: Send + Sync {
     /// Returns a variable whose value is computed when it is read (`gtid_binlog_pos`), or `None` if the
@@ -65,6 +74,11 @@ pub trait ServerCallbacks: Send + Sync {
     /// Returns the number of files and sockets that the server has open.
     fn open_files(&self) -> u64 {
         0
+    }
+
+    /// Returns the newest lines of the error log, oldest first.
+    fn error_log(&self) -> Vec<ErrorLogRow> {
+        Vec::new()
     }
 
     /// Returns the connected replicas, for SHOW SLAVE HOSTS.

@@ -88,7 +88,9 @@ pub use audit::{
     adjusted_users as adjusted_audit_users, changed_tables,
 };
 pub use connection::{ConnectionInfo, EncryptedSession};
-pub use database::{Database, DatabaseParts, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches};
+pub use database::{
+    Database, DatabaseParts, ErrorLogRow, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches,
+};
 pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_kind::{EventKind, event_name};
 pub use event_runs::EventRuns;

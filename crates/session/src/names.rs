@@ -7,10 +7,10 @@ use cohort_catalog::{AccountName, Catalog, Routine, Table, TableName, View};
 use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
 use cohort_plan::{CalledFunction, Names, VirtualDefinition};
 use cohort_sql::ast::{DataType, SequenceOperation};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult};
+use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult, Value};
 
 use crate::access::{Needs, RoutineNeed, TableNeed, Viewer};
-use crate::functions::FoundFunction;
+use crate::functions::{Callee, FoundFunction, StatementFunction};
 use crate::reached::Reached;
 use crate::roots::{RootTable, Roots};
 use crate::session_state::SessionState;
@@ -131,6 +131,20 @@ impl<'n> SessionNames<'n> {
     }
 }
 
+/// A function that a view calls. Its errors must not reveal to the reader of the view what the function uses.
+struct OfView {
+    function: Callee,
+    /// The outermost view.
+    view: Arc<View>,
+}
+
+impl StatementFunction for OfView {
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+        let outcome = self.function.0.call(args, ctx);
+        outcome.map_err(|error| cohort_plan::hidden_by_view(&self.view, error))
+    }
+}
+
 impl Names for SessionNames<'_> {
     fn env(&self) -> &SessionEnv {
         &self.session.settings.env
@@ -144,10 +158,15 @@ impl Names for SessionNames<'_> {
         self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
         let found = functions.find((self.catalog, self.session), (schema, name), args, self.definer())?;
         let Some(FoundFunction { schema, name, ty, function, routine }) = found else { return Ok(None) };
+        let is_aggregate = routine.as_ref().is_some_and(|routine| routine.aggregate);
+        let function = match inside.first() {
+            Some(view) => Callee(Box::new(OfView { function, view: Arc::clone(view) })),
+            None => function,
+        };
         if let Some(routine) = routine {
             self.use_routine(&routine);
         }
-        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty }))
+        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty, is_aggregate }))
     }
 
     fn hooks(&self) -> &dyn SessionHooks {

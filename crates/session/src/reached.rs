@@ -8,15 +8,16 @@
 //!
 //! Statements inside of programs find their names locked, and lock nothing by this way.
 //!
-//! Under LOCK TABLES nothing is locked. Every table must be locked already under the alias that the program
-//! uses, as often as it uses it: errors 1100 and 1099.
+//! Under LOCK TABLES no table is locked. Every table must be locked already under the alias that the program
+//! uses: error 1100. A statement of a program that writes a table which is locked for reading fails when it
+//! runs: error 1099.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_catalog::{Catalog, Routine};
-use cohort_locks::{MetadataKey, MetadataMode, ProgramKind};
-use cohort_types::{RoutineKind, SqlResult};
+use cohort_locks::{MetadataKey, MetadataMode};
+use cohort_types::SqlResult;
 
 use crate::roots::{ReachedNames, RootTable, Roots};
 use crate::session_state::SessionState;
@@ -60,12 +61,7 @@ impl Reached {
         if ctx.trx.is_inside() {
             return Ok(true);
         }
-        for (kind, schema, name) in &self.names.routines {
-            let kind = match kind {
-                RoutineKind::Function => ProgramKind::Function,
-                RoutineKind::Procedure => ProgramKind::Procedure,
-            };
-            let key = MetadataKey::Program(kind, schema.as_str().into(), name.as_str().into());
+        for key in self.names.routine_keys() {
             ctx.trx.lock_metadata(&key, MetadataMode::SharedRead)?;
         }
         let mode = |is_written: bool| match is_written {
@@ -73,9 +69,9 @@ impl Reached {
             false => MetadataMode::SharedRead,
         };
         if ctx.trx.has_locked_tables() {
-            for ((schema, table), alias, is_written) in &self.names.uses {
+            for ((schema, table), alias, _) in &self.names.uses {
                 let key = MetadataKey::Table(schema.as_str().into(), table.as_str().into());
-                ctx.trx.lock_under_alias(&key, alias, mode(*is_written))?;
+                ctx.trx.lock_under_alias(&key, alias, MetadataMode::SharedRead)?;
             }
         } else {
             if self.names.tables.iter().any(|(_, is_written)| *is_written) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cohort_catalog::{Routine, Table};
+use cohort_locks::{MetadataKey, ProgramKind};
 use cohort_sql::ast::TriggerEvent;
 use cohort_trx::TableId;
 use cohort_types::RoutineKind;
@@ -33,4 +34,17 @@ pub struct ReachedNames {
     /// Tables and views that programs use, with their aliases. True if rows are changed. Each entry needs a
     /// lock of LOCK TABLES.
     pub uses: Vec<(TableId, String, bool)>,
+}
+
+impl ReachedNames {
+    /// Returns the names of the routines as they are locked.
+    pub fn routine_keys(&self) -> impl Iterator<Item = MetadataKey> {
+        self.routines.iter().map(|(kind, schema, name)| {
+            let kind = match kind {
+                RoutineKind::Function => ProgramKind::Function,
+                RoutineKind::Procedure => ProgramKind::Procedure,
+            };
+            MetadataKey::Program(kind, schema.as_str().into(), name.as_str().into())
+        })
+    }
 }

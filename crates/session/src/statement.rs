@@ -36,6 +36,8 @@ pub struct StatementContext<'s> {
     /// The positions of the question marks in the text of a prepared statement; `params` has their values.
     pub param_at: &'s [u32],
     pub params: &'s [Value],
+    /// The origin of `params`.
+    pub source: ParamSource<'s>,
     /// Another statement of the same command follows.
     pub more: bool,
     /// The result depends on the session's time zone, or on the microseconds of its clock; the binary log
@@ -44,7 +46,7 @@ pub struct StatementContext<'s> {
     pub uses_micros: Cell<bool>,
 }
 
-impl StatementContext<'_> {
+impl<'s> StatementContext<'s> {
     /// Annotates the statement's row events with its text.
     #[inline]
     pub fn annotate(&mut self) {
@@ -57,12 +59,20 @@ impl StatementContext<'_> {
         }
     }
 
+    /// Returns the values for `?` and for local variables of a query that is planned without its literals.
+    pub fn bound_params(&self) -> (&'s [Value], ParamSource<'s>) {
+        match self.source {
+            ParamSource::Literals => (&[], ParamSource::Placeholders),
+            source => (self.params, source),
+        }
+    }
+
     /// Runs a statement inside this one, as stored functions and triggers do: in the same transaction, with
     /// parameters, state and warnings of its own. Returns its outcome and its warnings.
     pub fn run_inside<T>(
         &mut self,
         after: AfterFailure,
-        params: &[Value],
+        (params, source): (&[Value], ParamSource<'_>),
         run: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
     ) -> (SqlResult<T>, Warnings) {
         if !self.trx.is_inside() {
@@ -83,6 +93,7 @@ impl StatementContext<'_> {
             text: b"",
             param_at: &[],
             params,
+            source,
             more: false,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cohort_base::Write;
-use cohort_binlog::event::TableMap;
+use cohort_binlog::event::{HAS_TRIGGERS, TableMap};
 use cohort_catalog::{Column, Table};
 use cohort_types::{BinlogColumn, TypeKind};
 
@@ -40,15 +40,15 @@ impl MapMetadata {
     }
 }
 
-/// The table map has exact BIT lengths. The only flag that MariaDB sets.
-const TABLE_MAP_FLAGS: u16 = 1;
+/// Flag: the table map has exact BIT lengths.
+const EXACT_BIT_LENGTHS: u16 = 1;
 
 /// Returns the table map event of a table version.
 pub fn table_map(table: &Table, map_id: u64, metadata: MapMetadata) -> Arc<TableMap> {
     let mut map = TableMap {
         optional: optional_metadata(table, metadata),
         table_id: map_id,
-        flags: TABLE_MAP_FLAGS,
+        flags: EXACT_BIT_LENGTHS | if table.triggers.is_empty() { 0 } else { HAS_TRIGGERS },
         db: table.name.schema.as_bytes().to_vec(),
         table: table.name.table.as_bytes().to_vec(),
         null_bits: vec![0; table.columns.len().div_ceil(8)],

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use cohort_locks::{LockOwner, MetadataKey};
+use cohort_locks::{LockOwner, MetadataKey, MetadataMode};
 use cohort_sql::ast::BackupStage;
 
 /// Lock type of LOCK TABLES.
@@ -22,7 +22,11 @@ pub type TableId = (String, String);
 /// Lock of a table under one of its aliases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AliasLock {
+    /// The lock that the session uses.
     pub lock: TableLock,
+    /// The lock that other sessions meet. `None` if only triggers and functions use the table: row locks
+    /// suffice for these.
+    pub against_others: Option<TableLock>,
     /// Locked because a view, a trigger or a function of a view uses it, possibly several times. A table that
     /// the statement names itself may be used once per statement.
     pub is_of_view: bool,
@@ -31,6 +35,20 @@ pub struct AliasLock {
 /// Tables of LOCK TABLES, each with its aliases.
 pub type LockedTables = BTreeMap<TableId, BTreeMap<String, AliasLock>>;
 
+/// Returns the metadata lock of a table.
+pub(crate) fn mode_of(aliases: &BTreeMap<String, AliasLock>) -> MetadataMode {
+    let lock = aliases.values().map(|alias| alias.lock).max();
+    let against_others = aliases.values().filter_map(|alias| alias.against_others).max();
+    match (against_others, lock) {
+        (Some(TableLock::Write), _) | (Some(TableLock::Read), Some(TableLock::Write)) => {
+            MetadataMode::Exclusive
+        }
+        (Some(TableLock::Read), _) => MetadataMode::SharedNoWrite,
+        (None, Some(TableLock::Write)) => MetadataMode::SharedWrite,
+        (None, _) => MetadataMode::SharedRead,
+    }
+}
+
 /// Locks held by a session.
 pub(crate) struct SessionLocks {
     pub(crate) owner: LockOwner,
@@ -38,6 +56,8 @@ pub(crate) struct SessionLocks {
     pub(crate) is_locking: bool,
     /// Tables of LOCK TABLES.
     pub(crate) tables: LockedTables,
+    /// The routines that triggers and views of these tables call.
+    pub(crate) routines: Vec<MetadataKey>,
     /// True under FLUSH TABLES WITH READ LOCK.
     pub(crate) is_global: bool,
     /// Current stage of the session's backup.
@@ -62,6 +82,7 @@ impl SessionLocks {
             owner,
             is_locking: false,
             tables,
+            routines: Vec::new(),
             is_global: false,
             stage: None,
             backup_table: None,

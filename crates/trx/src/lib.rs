@@ -43,6 +43,7 @@
 //! | `parts` | incremental flush of large write sets |
 //! | `binlog`, `row_log`, `binlog_filter` | its binlog events; row events; the databases that are logged |
 //! | `auto_increment` | generated values |
+//! | `event_runs` | times of events' last runs |
 //! | `inner` | statements inside the running one |
 //! | `savepoint` | SAVEPOINT |
 //! | `commit`, `published` | COMMIT; waits until a transaction is published |
@@ -63,6 +64,7 @@ mod commit;
 mod engines;
 mod env;
 mod errors;
+mod event_runs;
 mod held_locks;
 mod inner;
 mod locking;
@@ -86,6 +88,7 @@ pub use branch::{XaEnding, XaState};
 pub use commit::{DdlCommit, DetachedTrx};
 pub use env::{BinlogCache, DeadlockObserver, TrxEnv, TrxEnvParts};
 pub use errors::{commit_error, engine_error, lock_error, read_only, rmfail};
+pub use event_runs::stored_event_runs;
 pub use held_locks::{AliasLock, LockedTables, TableId, TableLock};
 pub use inner::{AfterFailure, OuterStatement};
 pub use locking::{RowLock, WaitPolicy};

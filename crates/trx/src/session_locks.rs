@@ -50,7 +50,7 @@ use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::commit::ReadOnly;
 use crate::errors::{lock_error, rmfail};
-use crate::held_locks::{AliasLock, LockedTables, SessionLocks, TableId, TableLock, writes};
+use crate::held_locks::{AliasLock, LockedTables, SessionLocks, TableId, TableLock, mode_of, writes};
 use crate::session_trx::SessionTrx;
 
 /// Number of deadlocks after which a session that locks tables gives up; until then it retries.
@@ -143,6 +143,10 @@ impl SessionTrx {
                     Some(held) if held.lock == TableLock::Read && mode != MetadataMode::SharedRead => {
                         Err(SqlError::table_locked_for_read(alias))
                     }
+                    // A table that only triggers and functions use.
+                    Some(held) if mode >= MetadataMode::SharedUpgradable && held.against_others.is_none() => {
+                        Err(SqlError::table_locked_for_read(alias))
+                    }
                     Some(_) => {
                         if mode == MetadataMode::Exclusive {
                             self.publish_own()?;
@@ -155,8 +159,8 @@ impl SessionTrx {
         }
     }
 
-    /// LOCK TABLES: replaces the tables locked before. The session has no transaction.
-    pub fn lock_tables(&mut self, tables: LockedTables) -> SqlResult<()> {
+    /// LOCK TABLES: replaces the tables and routines locked before. The session has no transaction.
+    pub fn lock_tables(&mut self, tables: LockedTables, routines: Vec<MetadataKey>) -> SqlResult<()> {
         self.unlock_tables()?;
         let writes = writes(&tables);
         if let Some(locks) = &self.session_locks {
@@ -172,17 +176,15 @@ impl SessionTrx {
             names.push((MetadataKey::Definitions, MetadataMode::SharedWrite));
             names.push((MetadataKey::Global, MetadataMode::SharedWrite));
         }
+        names.extend(routines.iter().map(|routine| (routine.clone(), MetadataMode::SharedRead)));
         for ((schema, table), aliases) in &tables {
             names.push((MetadataKey::Schema(schema.as_str().into()), MetadataMode::SharedRead));
-            let mode = match aliases.values().map(|alias| alias.lock).max() {
-                Some(TableLock::Write) => MetadataMode::Exclusive,
-                _ => MetadataMode::SharedNoWrite,
-            };
-            names.push((MetadataKey::Table(schema.as_str().into(), table.as_str().into()), mode));
+            let table = MetadataKey::Table(schema.as_str().into(), table.as_str().into());
+            names.push((table, mode_of(aliases)));
         }
         self.lock_all_for_session(&names)?;
         let locks = self.own_locks();
-        locks.tables = tables;
+        (locks.tables, locks.routines) = (tables, routines);
         locks.is_locking = true;
         Ok(())
     }
@@ -321,6 +323,7 @@ impl SessionTrx {
         self.publish_own()?;
         let Some(locks) = &mut self.session_locks else { return Ok(()) };
         let tables = std::mem::take(&mut locks.tables);
+        let routines = std::mem::take(&mut locks.routines);
         locks.is_locking = false;
         if locks.is_empty() {
             self.session_locks = None;
@@ -329,6 +332,7 @@ impl SessionTrx {
         if writes(&tables) {
             self.env.locks.unlock_name(&mut locks.owner, &MetadataKey::Definitions);
         }
+        routines.iter().for_each(|routine| self.env.locks.unlock_name(&mut locks.owner, routine));
         for (schema, table) in tables.into_keys() {
             let (schema, table): (Arc<str>, Arc<str>) = (schema.into(), table.into());
             self.env.locks.unlock_name(&mut locks.owner, &MetadataKey::Table(schema.clone(), table));

@@ -1011,6 +1011,10 @@ macro_rules! error_table {
         CantLockLogTable = 1556, "HY000" {
             cannot_lock_log_table() = "You can't use locks with log tables";
         };
+        StoredFunctionPreventsSwitchBinlogFormat = 1560, "HY000" {
+            binlog_format_in_function() =
+                "Cannot change the binary logging format inside a stored function or trigger";
+        };
         CantChangeTxCharacteristics = 1568, "25001" {
             transaction_in_progress() =
                 "Transaction characteristics can't be changed while a transaction is in progress";
@@ -1054,6 +1058,9 @@ macro_rules! error_table {
         };
         XaRbtimeout = 1613, "XA106";
         XaRbdeadlock = 1614, "XA102";
+        DelayedNotSupported = 1616, "HY000" {
+            no_delayed_insert(table: &str) = "DELAYED option not supported for table '{table}'";
+        };
         WarnNoMasterInfo = 1617, "HY000" {
             no_master_connection(name: &str) = "There is no master connection '{name}'";
         };
@@ -1114,6 +1121,9 @@ macro_rules! error_table {
             no_integer_in_limit() = "A variable of a non-integer based type in LIMIT clause";
         };
         InsideTransactionPreventsSwitchSqlLogBin = 1694, "HY000";
+        StoredFunctionPreventsSwitchSqlLogBin = 1695, "HY000" {
+            sql_log_bin_in_function() = "Cannot change the sql_log_bin inside a stored function or trigger";
+        };
         AccessDeniedNoPassword = 1698, "28000" {
             access_denied_without_password(user: &str, host: &str) =
                 "Access denied for user '{user}'@'{host}'";
@@ -1281,6 +1291,10 @@ macro_rules! error_table {
         };
         ConnectionKilled = 1927, "70100" { connection_killed() = "Connection was killed"; };
         InsideTransactionPreventsSwitchSkipReplication = 1929, "HY000";
+        StoredFunctionPreventsSwitchSkipReplication = 1930, "HY000" {
+            skip_replication_in_function() =
+                "Cannot modify @@session.skip_replication inside a stored function or trigger";
+        };
         QueryResultIncomplete = 1931, "HY000" {
             examined_rows_exceeded(limit: u64) =
                 "Query execution was interrupted. The query exceeded LIMIT ROWS EXAMINED {limit}. The query \
@@ -1318,6 +1332,10 @@ macro_rules! error_table {
         InsideTransactionPreventsSwitchGtidDomainIdSeqNo = 1953, "HY000" {
             gtid_switch_in_transaction() =
                 "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside a transaction";
+        };
+        StoredFunctionPreventsSwitchGtidDomainIdSeqNo = 1954, "HY000" {
+            gtid_switch_in_function() = "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside \
+                                         a stored function or trigger";
         };
         BinlogMustBeEmpty = 1956, "HY000" {
             binlog_must_be_empty() =

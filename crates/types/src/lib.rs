@@ -49,6 +49,7 @@ mod sql_mode;
 mod stored;
 mod temporal;
 mod value;
+mod value_bytes;
 mod vector;
 
 pub use binlog_image::{BinlogColumn, ImageError, WireFit, write_value};
@@ -74,4 +75,5 @@ pub use temporal::{
     TIMESTAMP_MICROS_MAX, Time, TimeZone,
 };
 pub use value::{Class, IntValue, Str, Value};
+pub use value_bytes::{append_row, append_value, take_row};
 pub use vector::{NO_ELEMENT, Vector, VectorReader, VectorType, datetime_key, is_whole_date, year_of};

@@ -1,7 +1,8 @@
 //! The archiver: the process that a server with `archive_to` starts.
 //!
 //! # States
-//! 1. HELLO arrives. The timeline must be free, or that of the same server and log ([`claim`]).
+//! 1. HELLO arrives. The timeline must be free, or that of the same server and log ([`claim`]). The server
+//!    must be that of the newest backup.
 //! 2. START is sent, with the end of what the repository has, and a checksum of its log ([`start`]): a server
 //!    with another log ends here.
 //! 3. Ranges are gathered into a segment until it has [`SEGMENT_BYTES`] or is [`HOLD`] old ([`Pending`]). The
@@ -350,6 +351,23 @@ fn start(repository: &Repository, timeline: u32, hello: &Hello, found: &Stored) 
     Ok(Start { proof_lsn: last.from, proof_chain: read.chain.0, ..end })
 }
 
+/// Refuses a server that is not that of the newest backup: a clone, or a restored copy that was started for a
+/// trial, would continue the history of the server that it comes from.
+fn check_server(repository: &Repository, hello: &Hello) -> Result<()> {
+    let Some(newest) = repository.backups()?.pop() else { return Ok(()) };
+    let of_backup = repository.catalogue(&newest)?.manifest.server_uuid;
+    if of_backup.is_empty() || of_backup == hello.server_uuid {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "repository {} has backups of the server {of_backup}, and this is the server {}. Give each server a repository of \
+         its own. If this server replaces that one, store a backup of it with 'cohort-backup take --another-server'; \
+         the archive continues then",
+        repository.store().place(),
+        hello.server_uuid
+    )))
+}
+
 /// Takes a timeline for a server. Refuses one of another server, and a server that has nothing in common with
 /// the timelines that are there.
 fn claim(repository: &Repository, hello: &Hello) -> Result<u32> {
@@ -370,6 +388,7 @@ fn claim(repository: &Repository, hello: &Hello) -> Result<u32> {
             found.server_uuid, found.log_identity, own.server_uuid, own.log_identity
         ))
     };
+    check_server(repository, hello)?;
     if let Some(found) = timeline(repository, number)? {
         return if found == own { Ok(number) } else { Err(refused(&found, number)) };
     }

@@ -2,7 +2,8 @@
 //! a server that applies them.
 //!
 //! # Steps
-//! 1. The timeline, the newest by default, and the newest backup in its history that is not after the target.
+//! 1. The timeline, by default the one on which the newest backup lies ([`choose`]), and the newest backup in
+//!    its history that is not after the target.
 //! 2. The backup is restored as module `target` describes, up to the state in which no server starts.
 //! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one ends after
 //!    the target. A gap before the target is a failure.
@@ -52,7 +53,7 @@ pub enum Stop {
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     pub stop: Stop,
-    /// The newest unless given.
+    /// Chosen unless given.
     pub timeline: Option<u32>,
     /// Name of the backup; chosen unless given.
     pub backup: Option<&'a str>,
@@ -190,18 +191,48 @@ struct Plan {
     way: Way,
 }
 
+/// Chooses the timeline of a restore that names none. Several timelines go on after the point where they part
+/// if a server was restored to an earlier moment, or if two servers archive here. The newest backup decides:
+/// it lies on the way to the right one.
+fn choose(repository: &Repository, timelines: &BTreeMap<u32, Stored>) -> Result<u32> {
+    let place = repository.store().place();
+    let with_log = timelines.iter().filter(|(_, stored)| !stored.segments.is_empty());
+    let histories = histories(repository, with_log.map(|(number, _)| *number))?;
+    // A timeline that another one continues at its very end is no end of its own.
+    let goes_on = |number: u32| {
+        let end = timelines[&number].end().unwrap_or(0);
+        let continued = histories.values().flat_map(|it| it.history.windows(2));
+        !continued.into_iter().any(|pair| pair[0].0 == number && pair[1].1 >= end)
+    };
+    let mut ends: Vec<u32> = histories.keys().copied().filter(|number| goes_on(*number)).collect();
+    if let Some(newest) = repository.backups()?.pop() {
+        let newest = repository.catalogue(&newest)?;
+        let on_way: Vec<u32> =
+            ends.iter().copied().filter(|number| is_on_way(&newest, &histories[number].history)).collect();
+        if !on_way.is_empty() {
+            ends = on_way;
+        }
+    }
+    match ends[..] {
+        [] => Err(Failure::Refused(format!(
+            "repository {place} has no archive of the log: set archive_to on the server. Without it `restore` restores \
+             the state of a backup"
+        ))),
+        [one] => Ok(one),
+        _ => Err(Failure::Refused(format!(
+            "repository {place} has several timelines that go on after the newest backup: {}. `list` shows their times; \
+             name one with --timeline",
+            ends.iter().map(|number| format!("{number:08x}")).collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
 fn plan(repository: &Repository, request: &Request<'_>) -> Result<Plan> {
     let place = repository.store().place();
     let timelines = stored(repository)?;
-    let with_ranges = || timelines.iter().filter(|(_, stored)| !stored.segments.is_empty());
     let number = match request.timeline {
         Some(number) => number,
-        None => with_ranges().map(|(number, _)| *number).max().ok_or_else(|| {
-            Failure::Refused(format!(
-                "repository {place} has no archive of the log: set archive_to on the server. Without it `restore` \
-                 restores the state of a backup"
-            ))
-        })?,
+        None => choose(repository, &timelines)?,
     };
     let histories = histories(repository, std::iter::once(number))?;
     let history = histories.get(&number).map(|found| found.history.clone()).ok_or_else(|| {

@@ -50,7 +50,7 @@ pub use small::{
     Annotate, BinlogCheckpoint, Heartbeat, Incident, Intvar, IntvarKind, Rand, Rotate, StartEncryption,
 };
 pub use status_vars::StatusVars;
-pub use table_map::{OptionalMetadata, TableMap};
+pub use table_map::{HAS_TRIGGERS, OptionalMetadata, TableMap};
 pub use types::{EventType, InGroup};
 pub use user_var::{UserVar, UserVarType, UserVarValue};
 pub use xa::{XaPrepare, XaXid};

@@ -22,12 +22,15 @@ mod optional {
     pub const SIMPLE_PRIMARY_KEY: u8 = 8;
 }
 
+/// Flag: the table has triggers on the source.
+pub const HAS_TRIGGERS: u16 = 1 << 14;
+
 /// A table map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableMap {
     /// Number by which row events refer to the table.
     pub table_id: u64,
-    /// Always 1 when written by MariaDB (no meaning on the replica).
+    /// [`HAS_TRIGGERS`]; and 1 in events that MariaDB writes, which has no meaning on the replica.
     pub flags: u16,
     /// Database.
     pub db: Vec<u8>,

@@ -13,9 +13,10 @@ use cohort_config::{Acts, Scope, SetNote, VarId, VarValue};
 use cohort_dml::DmlOutcome;
 use cohort_expr::{EvalContext, SessionHooks};
 use cohort_plan::{Names, ParamSource};
-use cohort_program::{BodyStatement, Bound, Finished, Host, ProgramKind, QueryRows, ResultColumn, RowsFor};
+use cohort_program::{
+    BodyStatement, Bound, Finished, Group, Host, ProgramKind, QueryRows, ResultColumn, RowsFor,
+};
 use cohort_protocol::NullSink;
-use cohort_query::guards::check_settable_now;
 use cohort_query::{Collect, Freshness, guards, run_query};
 use cohort_session::{
     Changed, Conditions, Database, Diagnostics, InnerSession, Process, ProgramContext, SessionState,
@@ -27,7 +28,7 @@ use cohort_sql::ast::{
 };
 use cohort_table::definition_changed;
 use cohort_trx::{AfterFailure, OuterSavepoints, PlanCounts, SessionTrx};
-use cohort_types::{Level, SqlError, SqlResult, Value, Warning, check_stack};
+use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use super::cache::Compiled;
 use super::call::{check_arguments, find_procedure};
@@ -40,6 +41,7 @@ use crate::get_diagnostics;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, with_tables_in_use};
 use crate::shared_caches::SharedCaches;
+use crate::statement::kill as kill_targets;
 use crate::variable_values::{charset_by_number, check_time_zone, from_value};
 use crate::variables::check_rules;
 use crate::work::Work;
@@ -143,6 +145,7 @@ impl<'h> ContextHost<'h> {
             text: b"",
             param_at: &[],
             params,
+            source: ParamSource::Placeholders,
             more: false,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
@@ -152,13 +155,13 @@ impl<'h> ContextHost<'h> {
     /// Runs a statement inside the calling one, and keeps its conditions.
     fn inside<T>(
         &mut self,
-        params: &[Value],
+        (params, source): (&[Value], ParamSource<'_>),
         work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>,
     ) -> SqlResult<(T, Vec<(Variable, Value)>)> {
         self.session.last.warnings = self.diagnostics.total();
         self.session.last.errors = self.diagnostics.errors();
         let (after, mut left) = (self.after, Left::default());
-        let (outcome, warnings) = self.context(&[]).run_inside(after, params, |ctx| {
+        let (outcome, warnings) = self.context(&[]).run_inside(after, (params, source), |ctx| {
             let outcome = ctx.check_interrupt().and_then(|()| work(ctx));
             let state = &ctx.session.statement;
             left = Left {
@@ -223,7 +226,8 @@ impl<'h> ContextHost<'h> {
         is_read: bool,
         mut run: impl FnMut(&mut StatementContext<'_>, &CachedPlan) -> SqlResult<Option<T>>,
     ) -> SqlResult<(T, Arc<CachedPlan>, Vec<(Variable, Value)>)> {
-        let ((done, plan), assigned) = self.inside(params, |ctx| {
+        let source = ParamSource::Variables(&of.types);
+        let ((done, plan), assigned) = self.inside((params, source), |ctx| {
             for _ in 0..PLAN_ATTEMPTS {
                 let catalog = ctx.db.catalog();
                 let key = ctx.session.settings.plan_key;
@@ -231,7 +235,7 @@ impl<'h> ContextHost<'h> {
                 let plan = match kept {
                     Some(kept) => Arc::clone(&kept.plan),
                     None => {
-                        let (session, source) = (ctx.session, ParamSource::Variables(&of.types));
+                        let session = ctx.session;
                         let made = match is_read {
                             true => make_inner_plan(&catalog, session, params, source, &of.statement),
                             false => make_plan(&catalog, session, params, source, &of.statement),
@@ -266,7 +270,7 @@ impl<'h> ContextHost<'h> {
     }
 
     fn run_statement(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
-        let statement = &of.statement;
+        let (statement, source) = (&of.statement, ParamSource::Variables(&of.types));
         self.begin_conditions(statement);
         match statement {
             _ if statement.plannable().is_some() => self.run_plannable(of, params),
@@ -276,14 +280,22 @@ impl<'h> ContextHost<'h> {
                 self.values(of, &exprs, params).map(|_| Vec::new())
             }
             Statement::CreateTable(create) if create.temporary => {
-                self.define(params, |ctx| cohort_ddl::create_table(ctx, create))
+                self.define((params, source), |ctx| cohort_ddl::create_table(ctx, create))
             }
             Statement::DropTable(drop) if drop.temporary => {
-                self.define(params, |ctx| cohort_ddl::drop_table(ctx, drop))
+                self.define((params, source), |ctx| cohort_ddl::drop_table(ctx, drop))
             }
             Statement::Savepoint(name) => self.trx.inner_savepoint(name).map(|()| Vec::new()),
             Statement::RollbackTo(name) => self.trx.inner_rollback_to(name).map(|()| Vec::new()),
             Statement::ReleaseSavepoint(name) => self.trx.release(name).map(|()| Vec::new()),
+            Statement::Kill(kill) => {
+                let number = match kill.number() {
+                    Some(number) => self.values(of, &[number], params)?.into_iter().next(),
+                    None => None,
+                };
+                self.session.settings.env.row_count = kill_targets(&self.session, kill, number)? as i64;
+                Ok(Vec::new())
+            }
             Statement::GetDiagnostics(get) => {
                 let number = match get {
                     ast::GetDiagnostics::Condition { number, .. } => {
@@ -444,9 +456,12 @@ impl<'h> ContextHost<'h> {
                 _ => Ok(id),
             };
         }
-        let is_of_transaction = check_settable_now(id, true).is_err();
-        match setting.acts_in() {
-            Acts::Statement | Acts::Plan | Acts::Nowhere if !is_of_transaction => Ok(id),
+        match (id, setting.acts_in()) {
+            (VarId::SqlLogBin, _) => Err(SqlError::sql_log_bin_in_function()),
+            (VarId::BinlogFormat, _) => Err(SqlError::binlog_format_in_function()),
+            (VarId::SkipReplication, _) => Err(SqlError::skip_replication_in_function()),
+            (VarId::GtidDomainId | VarId::GtidSeqNo, _) => Err(SqlError::gtid_switch_in_function()),
+            (_, Acts::Statement | Acts::Plan | Acts::Nowhere) => Ok(id),
             _ => Err(SqlError::not_supported("SET of this variable in a function or trigger")),
         }
     }
@@ -495,7 +510,7 @@ impl<'h> ContextHost<'h> {
     /// Runs a statement that defines temporary tables.
     fn define(
         &mut self,
-        params: &[Value],
+        params: (&[Value], ParamSource<'_>),
         work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<cohort_ddl::DdlOutcome>,
     ) -> SqlResult<Vec<(Variable, Value)>> {
         let epoch = self.session.temporary.epoch();
@@ -528,9 +543,11 @@ impl Host for ContextHost<'_> {
         self.session.check_interrupt()
     }
 
-    /// A function or a trigger that times out at a lock fails with its whole statement, as in MariaDB.
+    /// As in MariaDB, a function or a trigger that times out at a lock fails with its whole statement. A
+    /// refusal of this server also passes every handler: the program must not go on as if it had succeeded.
     fn may_handle(&self, error: &SqlError) -> bool {
-        let is_final = is_final(error) || error.code == cohort_types::ErrorCode::LockWaitTimeout;
+        let is_refused = matches!(error.code, ErrorCode::LockWaitTimeout | ErrorCode::NotSupportedYet);
+        let is_final = is_final(error) || is_refused;
         !is_final && self.trx.check_inner().is_ok() && self.session.kill.killed().is_none()
     }
 
@@ -591,7 +608,7 @@ impl Host for ContextHost<'_> {
         let kind = self.kind;
         let mut ctx = self.context(&[]);
         let definer = (!routine.by_invoker).then_some(&routine.definer);
-        let outcome = run_routine(&mut ctx, (&routine, &compiled), definer, args, kind);
+        let outcome = run_routine(&mut ctx, (&routine, &compiled), definer, Arguments::Values(args), kind);
         let warnings = ctx.eval.take_warnings();
         drop(ctx);
         if warnings.total() > 0 {
@@ -613,13 +630,20 @@ pub(super) struct Counts {
     found_rows: u64,
 }
 
+/// The arguments of a routine.
+pub(super) enum Arguments<'a> {
+    Values(Vec<Value>),
+    /// Those of an aggregate function for all rows of a group ([`cohort_expr::AggregateKind::Rows`]).
+    OfRows(&'a [u8]),
+}
+
 /// Runs a routine inside the running statement, as its definer or as the session. Functions do not call
 /// themselves: error 1424. Procedures do, as often as `max_sp_recursion_depth` says: error 1456.
 pub(super) fn run_routine(
     ctx: &mut StatementContext<'_>,
     (routine, compiled): (&Arc<Routine>, &Compiled),
     definer: Option<&AccountName>,
-    args: Vec<Value>,
+    args: Arguments<'_>,
     kind: ProgramKind,
 ) -> SqlResult<(Finished, Counts)> {
     let running = ctx.session.programs.borrow().count(routine) as u64;
@@ -646,7 +670,12 @@ pub(super) fn run_routine(
     let bound = compiled.bound(None, &mut host)?;
     let mut found = Vec::new();
     let env = &host.state().settings.env;
-    let args = bound.converted(args, (env, mode, u64::from(is_function)), &mut found);
+    let args = match args {
+        Arguments::Values(args) => {
+            bound.converted(args, (env, mode, u64::from(is_function)), &mut found).map(Arguments::Values)
+        }
+        rows => Ok(rows),
+    };
     if !is_function {
         found.drain(..).for_each(|warning| host.diagnostics.push(warning));
     }
@@ -659,7 +688,10 @@ pub(super) fn run_routine(
         }
     };
     host.session.programs.borrow_mut().enter(Arc::clone(routine));
-    let outcome = host.run(&bound, |host| cohort_program::run(&bound, args, host));
+    let outcome = host.run(&bound, |host| match args {
+        Arguments::Values(args) => cohort_program::run(&bound, args, host),
+        Arguments::OfRows(rows) => cohort_program::run_aggregate(&bound, Group::new(rows, mode), host),
+    });
     host.session.programs.borrow_mut().leave();
     let env = &host.session.settings.env;
     let (last_insert_id, row_count, found_rows) = (env.last_insert_id, env.row_count, env.found_rows);

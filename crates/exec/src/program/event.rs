@@ -1,49 +1,87 @@
 //! The runs of events.
 //!
-//! An event runs in a session of its own, as its definer and with its settings, like a procedure without
-//! parameters. Its last run disables it before the body begins, so that it does not run again after a crash,
-//! and drops it afterwards unless it has ON COMPLETION PRESERVE. The drop is logged, the disabling is not.
+//! An event runs in a session of its own, as its definer, in its time zone and with its settings, like a
+//! procedure without parameters. Its last run disables it before the body begins, so that it does not run
+//! again after a crash, and drops it afterwards unless it has ON COMPLETION PRESERVE. The drop is logged, the
+//! disabling is not. As in MariaDB the drop commits a transaction that the body has left open.
 
 use std::sync::Arc;
 
 use cohort_base::ConnectionId;
 use cohort_catalog::{Event, Routine};
+use cohort_config::{VarId, VarValue};
 use cohort_protocol::NullSink;
 use cohort_session::access;
-use cohort_session::{Command, ConnectionInfo, Database, Origin, Process, ProcessIdentity};
+use cohort_session::{
+    Command, ConnectionInfo, Database, EventRuns, Job, Origin, Process, ProcessIdentity, StatementContext,
+};
 use cohort_sql::print::quoted_name;
-use cohort_types::{Collation, DataAccess, Privilege, RoutineKind, SqlError, SqlResult, Warning};
+use cohort_types::{Collation, DataAccess, Level, Privilege, RoutineKind, SqlError, SqlResult, Warning};
 
 use super::cache::Compiled;
 use super::routines::compiled_routine;
 use crate::session::Session;
 
-/// Runs an event. Returns the conditions that its body has left, the error last. `is_last` says that it will
-/// not run again.
-pub fn run_event(db: &Arc<Database>, event: &Event, id: ConnectionId, is_last: bool) -> Vec<Warning> {
-    let mut conditions = Vec::new();
-    let mut add = |outcome: SqlResult<Vec<Warning>>| match outcome {
-        Ok(raised) => conditions.extend(raised),
-        Err(error) => conditions.push(Warning { level: cohort_types::Level::Error, error }),
+/// A run that is due.
+pub struct EventRun {
+    pub event: Arc<Event>,
+    /// Id of its connection.
+    pub id: ConnectionId,
+    /// When it begins, in seconds since 1970 UTC.
+    pub at: i64,
+    /// The event will not run again.
+    pub is_last: bool,
+}
+
+/// Outcome of a run.
+pub struct EventOutcome {
+    /// If not, the event could not be disabled before its last run, and the run is due as before.
+    pub has_begun: bool,
+    /// The conditions that the body has left, the error last.
+    pub conditions: Vec<Warning>,
+}
+
+/// Runs an event.
+pub fn run_event(db: &Arc<Database>, run: &EventRun) -> EventOutcome {
+    let EventRun { event, id, at, is_last } = run;
+    let (id, is_dropped) = (*id, *is_last && !event.preserve);
+    let by_server = |work: &mut dyn FnMut(&mut Session) -> SqlResult<()>| {
+        EventSession::open(db, event, id, Origin::Server).and_then(|mut session| work(&mut session.0))
     };
-    if is_last {
-        let disabled = EventSession::open(db, event, id, Origin::Server)
-            .and_then(|mut session| session.0.disable_event(event));
-        if let Err(error) = disabled {
-            add(Err(error));
-            return conditions;
-        }
+    let mut conditions = Vec::new();
+    let mut add = |level, error| conditions.push(Warning { level, error });
+    if *is_last && let Err(error) = by_server(&mut |session| session.disable_event(event)) {
+        add(Level::Error, error);
+        return EventOutcome { has_begun: false, conditions };
     }
-    add(EventSession::open(db, event, id, Origin::Client).and_then(|mut session| session.0.run_event(event)));
-    if is_last && !event.preserve {
+    db.event_runs.note(event, *at);
+    if !is_dropped && let Err(error) = by_server(&mut |session| session.keep_event_run(event, *at)) {
+        add(Level::Warning, error);
+    }
+    let ran = EventSession::open(db, event, id, Origin::Client).and_then(|mut session| {
+        let ran = session.0.run_event(event);
+        if is_dropped {
+            session.0.run_text(b"COMMIT", false, &mut NullSink);
+        }
+        ran
+    });
+    match ran {
+        Ok(raised) => conditions.extend(raised),
+        Err(error) => add(Level::Error, error),
+    }
+    if is_dropped {
         let name = format!("{}.{}", quoted_name(&event.schema), quoted_name(&event.name));
         let text = format!("DROP EVENT IF EXISTS {name}");
-        add(EventSession::open(db, event, id, Origin::Server).map(|mut session| {
-            session.0.run_text(text.as_bytes(), false, &mut NullSink);
-            Vec::new()
-        }));
+        let dropped = by_server(&mut |session| {
+            session.run_text(b"SET SESSION transaction_read_only = 0", false, &mut NullSink);
+            session.run_text(text.as_bytes(), false, &mut NullSink);
+            Ok(())
+        });
+        if let Err(error) = dropped {
+            conditions.push(Warning { level: Level::Error, error });
+        }
     }
-    conditions
+    EventOutcome { has_begun: true, conditions }
 }
 
 /// A session for an event. Dropping it removes its row from the process list.
@@ -94,6 +132,9 @@ impl Session {
         self.begin_process(Command::Connect, event.body.as_bytes());
         self.begin_command();
         self.diagnostics.clear();
+        self.programs.is_event = true;
+        self.state.settings.vars.put(VarId::TimeZone, &VarValue::text(&*event.time_zone));
+        self.state.refresh();
         let routine = routine_of(event);
         let outcome = compiled_routine(&routine).map(Compiled::new).and_then(|compiled| {
             self.run_program(&mut NullSink, |session, sink| {
@@ -110,14 +151,23 @@ impl Session {
 
     /// Disables an event that is unchanged.
     fn disable_event(&mut self, event: &Event) -> SqlResult<()> {
-        let job = cohort_session::Job {
+        self.alone(|ctx| cohort_ddl::disable_event(ctx, event))
+    }
+
+    /// Stores when the event runs.
+    fn keep_event_run(&mut self, event: &Event, at: i64) -> SqlResult<()> {
+        self.alone(|ctx| ctx.trx.keep_event_run(&EventRuns::stored_name(event), at))
+    }
+
+    fn alone<T>(&mut self, work: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<T>) -> SqlResult<T> {
+        let job = Job {
             text: b"",
             param_at: &[],
             params: &[],
             source: cohort_plan::ParamSource::Placeholders,
             more: false,
         };
-        self.with_context(&job, |ctx| cohort_ddl::disable_event(ctx, event))
+        self.with_context(&job, work)
     }
 }
 

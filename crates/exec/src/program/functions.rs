@@ -13,7 +13,7 @@ use cohort_sql::ast::VariableType;
 use cohort_types::{RoutineKind, SqlError, SqlResult, Value};
 
 use super::cache::Compiled;
-use super::context_host::run_routine;
+use super::context_host::{Arguments, run_routine};
 use crate::shared_caches::SharedCaches;
 
 /// The functions of the catalog.
@@ -29,9 +29,6 @@ impl StatementFunctions for StoredFunctions {
     ) -> SqlResult<Option<FoundFunction>> {
         let Some(routine) = catalog.routine(RoutineKind::Function, schema, name) else { return Ok(None) };
         let full_name = || format!("{}.{}", routine.schema, routine.name);
-        if routine.aggregate {
-            return Err(SqlError::not_supported("calls of AGGREGATE functions"));
-        }
         let compiled = SharedCaches::of(&session.db).routines.compiled(routine, session)?;
         let program = &compiled.program;
         let wanted = program.parameters.len();
@@ -73,7 +70,13 @@ impl StatementFunction for StoredFunction {
             false => Some(&self.routine.definer),
         };
         let routine = (&self.routine, &*self.compiled);
-        let (finished, _) = run_routine(ctx, routine, definer, args.to_vec(), ProgramKind::Function)?;
+        let args = match args {
+            args if !self.routine.aggregate => Arguments::Values(args.to_vec()),
+            [Value::Str(rows)] => Arguments::OfRows(&rows.bytes),
+            // An empty group. As in MariaDB, the function does not run.
+            _ => return Ok(Value::Null),
+        };
+        let (finished, _) = run_routine(ctx, routine, definer, args, ProgramKind::Function)?;
         Ok(finished.returned.unwrap_or(Value::Null))
     }
 }

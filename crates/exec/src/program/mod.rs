@@ -50,7 +50,7 @@ use cohort_program::{Bound, Finished};
 use cohort_protocol::ResultSink;
 use cohort_types::{SqlMode, SqlResult, Value, check_stack};
 
-pub use event::run_event;
+pub use event::{EventOutcome, EventRun, run_event};
 pub use event_times::next_run;
 use session_host::SessionHost;
 
@@ -68,7 +68,9 @@ impl Session {
         let limit = self.state.settings.vars.uint(VarId::SqlSelectLimit);
         let affected = std::mem::take(&mut self.programs.affected);
         if is_outermost {
-            self.begin_deadline();
+            if !self.programs.is_event {
+                self.begin_deadline();
+            }
             self.programs.is_result_open = false;
         }
         if limit != u64::MAX {

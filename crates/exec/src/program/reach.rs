@@ -29,18 +29,18 @@ pub(super) fn reach(catalog: &Catalog, session: &SessionState, roots: &Roots) ->
     search.finish()
 }
 
-/// Returns the tables and views, with their aliases, that the triggers of tables and the functions of views
-/// use: LOCK TABLES locks them with these. True if rows are changed.
+/// Returns the names that the triggers of tables and the functions of views use: LOCK TABLES locks them with
+/// these.
 pub(crate) fn locked_with(
     catalog: &Catalog,
     session: &SessionState,
     (written, views): (&[Arc<Table>], &[TableId]),
-) -> Vec<(TableId, String, bool)> {
+) -> ReachedNames {
     const ALL: [TriggerEvent; 3] = [TriggerEvent::Insert, TriggerEvent::Update, TriggerEvent::Delete];
     let mut search = Search::new(catalog, session);
     written.iter().for_each(|table| search.fire(table, &ALL));
     views.iter().for_each(|view| search.use_view(view, &NamedTable::default()));
-    search.finish().uses
+    search.finish()
 }
 
 struct Search<'s> {

@@ -16,6 +16,8 @@ pub(crate) struct RunningPrograms {
     pub(super) affected: u64,
     /// The rows of a result were sent to the client, but not its end: its statement has failed.
     pub(super) is_result_open: bool,
+    /// An event runs: its statements have a time limit each, and it has none.
+    pub(super) is_event: bool,
     /// How the CALL that runs as a prepared statement returns OUT parameters.
     pub(crate) out: OutParameters,
 }

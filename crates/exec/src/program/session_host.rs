@@ -131,7 +131,15 @@ impl Host for SessionHost<'_> {
         let status = self.session.status_for(true);
         let is_open = self.session.programs.is_result_open;
         let mut sink = BodySink { client: &mut *self.sink, affected: 0, is_open, status };
+        // A CALL of an event is one statement.
+        let has_limit = self.session.programs.is_event && self.session.programs.depth == 1;
+        if has_limit {
+            self.session.begin_deadline();
+        }
         let outcome = self.session.run_in_body(statement, params, &mut sink);
+        if has_limit {
+            self.session.end_deadline();
+        }
         let programs = &mut self.session.programs;
         (programs.affected, programs.is_result_open) = (programs.affected + sink.affected, sink.is_open);
         let assigned = self.session.state.statement.assigned.take();

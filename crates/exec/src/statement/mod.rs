@@ -4,7 +4,8 @@
 //! | module | statements |
 //! |---|---|
 //! | `transaction` | transactions, savepoints, LOCK TABLES |
-//! | `session` | DO, KILL, LOAD DATA, BINLOG |
+//! | `session` | DO, LOAD DATA, BINLOG |
+//! | `kill` | KILL |
 //! | `show` | SHOW, EXPLAIN, DESCRIBE |
 //! | `definition` | databases, tables, views, accounts |
 //! | `admin` | table maintenance, SHUTDOWN |
@@ -16,6 +17,7 @@
 mod admin;
 mod backup;
 mod definition;
+mod kill;
 mod replication;
 mod session;
 mod show;
@@ -30,7 +32,8 @@ use cohort_types::{SqlError, SqlResult};
 
 use crate::session::Session;
 
-pub(crate) use show::{ERROR_COUNT, KnownNow, WARNING_COUNT, count_column};
+pub(crate) use kill::kill;
+pub(crate) use show::{ERROR_COUNT, KnownNow, WARNING_COUNT, constant_limit, count_column};
 use transaction::End;
 pub(crate) use transaction::access_mode;
 

@@ -1,15 +1,14 @@
-//! DO, KILL, LOAD DATA, BINLOG; values of expressions without tables.
+//! DO, LOAD DATA, BINLOG; values of expressions without tables.
 
 use std::sync::Arc;
 
-use cohort_base::ConnectionId;
 use cohort_dml::run_binlog_statement;
-use cohort_locks::KillLevel;
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, Process};
 use cohort_sql::ast::{self, LoadData};
-use cohort_types::{Privilege, Privileges, SqlError, SqlResult, Value};
+use cohort_types::{SqlResult, Value};
 
+use super::kill;
 use crate::session::Session;
 
 impl Session {
@@ -62,90 +61,17 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let killed = self.kill_targets(kill, job)?;
+        let number = kill.number().map(|number| self.eval_alone(number, job)).transpose()?;
+        let killed = kill::kill(&self.state, kill, number)?;
         self.state.settings.env.row_count = killed as i64;
         self.send_ok(job.more, killed, 0, "", sink);
         Ok(())
     }
 
-    /// Kills connections or their statements. Returns their number if an account named them.
-    fn kill_targets(&mut self, kill: &ast::Kill, job: &Job<'_>) -> SqlResult<u64> {
-        let mut query = None;
-        let (targets, level) = match &kill.target {
-            ast::KillTarget::Connection(id) => (vec![self.process_of(id, job)?], KillLevel::Connection),
-            ast::KillTarget::Query(id) => (vec![self.process_of(id, job)?], KillLevel::Query),
-            ast::KillTarget::ConnectionsOf(account) => (self.processes_of(account), KillLevel::Connection),
-            ast::KillTarget::QueriesOf(account) => (self.processes_of(account), KillLevel::Query),
-            ast::KillTarget::QueryId(id) => {
-                let (process, id) = self.process_of_query(id, job)?;
-                query = Some(id);
-                (vec![process], KillLevel::Query)
-            }
-        };
-        let admins = Privileges::of(&[Privilege::Super, Privilege::ConnectionAdmin]);
-        let is_admin = self.state.access().everywhere().meets(admins);
-        let foreign = |process: &&Arc<Process>| !is_admin && !self.state.is_own(&process.identity());
-        if let Some(foreign) = targets.iter().find(foreign) {
-            return Err(SqlError::not_owner_of_thread(foreign.id().0));
-        }
-        for process in &targets {
-            match query {
-                Some(query) if !process.kill_query(query) => continue,
-                Some(_) => {}
-                None => process.kill(level),
-            }
-            self.stop_waiting(process);
-        }
-        match (targets.iter().any(|process| process.id() == self.state.info.id), level) {
-            (true, KillLevel::Connection) => Err(SqlError::connection_killed()),
-            (true, _) => Err(SqlError::interrupted()),
-            (false, _) => match kill.target {
-                ast::KillTarget::ConnectionsOf(_) | ast::KillTarget::QueriesOf(_) => Ok(targets.len() as u64),
-                _ => Ok(0),
-            },
-        }
-    }
-
-    /// Ends the target's waits for an acknowledgement of a replica.
-    fn stop_waiting(&self, process: &Process) {
-        let held = process.held_until();
-        let acknowledged_early = process.hold().acknowledged_early();
-        // An earlier KILL may have acknowledged the client already.
-        if held > self.state.db.commit.acknowledged().max(acknowledged_early)
-            && let Some(callbacks) = &*self.state.db.callbacks.read()
-        {
-            let before_reply = || process.hold().acknowledge_early(held);
-            let own = Some(process.trx_stats().last_commit()).filter(|own| *own > acknowledged_early);
-            callbacks.stop_waiting_for_replicas(held, own, process.id(), &before_reply);
-        }
-    }
-
-    /// Returns the connections of a user, limited to a host if the account names one.
-    fn processes_of(&self, account: &ast::Account) -> Vec<Arc<Process>> {
-        let (user, host) = cohort_ddl::resolve_account(&self.state, account);
-        let all = self.state.db.processes.all().into_iter();
-        all.filter(|process| {
-            let identity = process.identity();
-            let from = identity.host.rsplit_once(':').map_or(&*identity.host, |(from, _port)| from);
-            identity.user == user && (host == "%" || host == from)
-        })
-        .collect()
-    }
-
     /// Returns the connection with a number. Error 1094 if there is none.
     pub(crate) fn process_of(&mut self, number: &ast::Expr, job: &Job<'_>) -> SqlResult<Arc<Process>> {
         let value = self.eval_alone(number, job)?;
-        let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
-        id.and_then(|id| self.state.db.processes.get(ConnectionId(id)))
-            .ok_or_else(|| SqlError::unknown_thread(value.to_text()))
-    }
-
-    /// Returns the connection that runs the query with a number, and the number. Error 1957 if there is none.
-    fn process_of_query(&mut self, number: &ast::Expr, job: &Job<'_>) -> SqlResult<(Arc<Process>, u64)> {
-        let value = self.eval_alone(number, job)?;
-        let id = value.to_int(&mut cohort_types::NoWarnings).and_then(|n| u64::try_from(n.wide()).ok());
-        let found = id.filter(|id| *id != 0).and_then(|id| Some((self.state.db.processes.of_query(id)?, id)));
-        found.ok_or_else(|| SqlError::unknown_query(&value.to_text()))
+        kill::process_of(&self.state, &value)
     }
 
     /// Runs BINLOG: applies the events of a text.

@@ -198,7 +198,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let (offset, count) = self.constant_limit(limit)?;
+        let (offset, count) = constant_limit(limit, job.params)?;
         let shown =
             self.diagnostics.list().iter().filter(|w| which == Conditions::All || w.level == Level::Error);
         let rows: Vec<Vec<Value>> = shown
@@ -224,20 +224,6 @@ impl Session {
         Ok(())
     }
 
-    /// Returns offset and count of a SHOW's LIMIT.
-    pub(crate) fn constant_limit(&self, limit: Option<&ast::Limit>) -> SqlResult<(usize, usize)> {
-        let number = |expr: &ast::Expr| match expr {
-            ast::Expr::Literal(literal) => match literal.value {
-                Value::Int(n) => Ok(usize::try_from(n).unwrap_or(0)),
-                Value::UInt(n) => Ok(usize::try_from(n).unwrap_or(usize::MAX)),
-                _ => Err(SqlError::not_supported("this LIMIT")),
-            },
-            _ => Err(SqlError::not_supported("this LIMIT")),
-        };
-        let Some(limit) = limit else { return Ok((0, usize::MAX)) };
-        Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))
-    }
-
     /// Returns the columns of a base table as SELECT * describes them.
     pub(crate) fn describe_table(&self, name: &ast::ObjectName) -> SqlResult<Vec<ColumnMeta>> {
         let catalog = self.state.db.catalog();
@@ -252,6 +238,26 @@ impl Session {
         };
         Ok((0..scope.width()).map(meta).collect())
     }
+}
+
+/// Returns offset and count of the LIMIT of SHOW or HANDLER: literals, or variables of a program.
+pub(crate) fn constant_limit(limit: Option<&ast::Limit>, params: &[Value]) -> SqlResult<(usize, usize)> {
+    let number = |expr: &ast::Expr| {
+        let value = match expr {
+            ast::Expr::Literal(literal) => Some(&literal.value),
+            ast::Expr::Param(index) => params.get(*index as usize),
+            _ => None,
+        };
+        match value {
+            // A negative variable is a large unsigned number, as in MariaDB.
+            Some(Value::Int(n)) => Ok(usize::try_from(*n as u64).unwrap_or(usize::MAX)),
+            Some(Value::UInt(n)) => Ok(usize::try_from(*n).unwrap_or(usize::MAX)),
+            Some(Value::Null) => Ok(0),
+            _ => Err(SqlError::not_supported("this LIMIT")),
+        }
+    };
+    let Some(limit) = limit else { return Ok((0, usize::MAX)) };
+    Ok((limit.offset.as_ref().map(number).transpose()?.unwrap_or(0), number(&limit.count)?))
 }
 
 /// Evaluates the facts that EXPLAIN shows.

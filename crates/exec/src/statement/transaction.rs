@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cohort_catalog::TableName;
 use cohort_config::VarId;
-use cohort_locks::KillLevel;
+use cohort_locks::{KillLevel, MetadataKey};
 use cohort_session::TableUse;
 use cohort_session::access::Viewer;
 use cohort_sql::ast;
@@ -109,7 +109,10 @@ impl Session {
             }
             let aliases = wanted.entry((schema.to_owned(), table.name.clone())).or_default();
             let alias = alias.as_ref().unwrap_or(&table.name);
-            if aliases.insert(alias.clone(), AliasLock { lock, is_of_view: false }).is_some() {
+            if aliases
+                .insert(alias.clone(), AliasLock { lock, against_others: Some(lock), is_of_view: false })
+                .is_some()
+            {
                 return Err(SqlError::non_unique_table(alias));
             }
         }
@@ -140,7 +143,8 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let version = self.state.db.catalog_version();
             let with_related = self.with_related(wanted)?;
-            self.trx.lock_tables(with_related.clone())?;
+            let (tables, routines) = with_related.clone();
+            self.trx.lock_tables(tables, routines)?;
             if self.state.db.catalog_version() == version || self.with_related(wanted)? == with_related {
                 return Ok(());
             }
@@ -149,8 +153,9 @@ impl Session {
         Err(definition_changed())
     }
 
-    /// Adds the tables of views, and what triggers and functions of views use.
-    fn with_related(&self, wanted: &LockedTables) -> SqlResult<LockedTables> {
+    /// Adds the tables of views, and what triggers and functions of views use. Other sessions may use the
+    /// tables that only programs name.
+    fn with_related(&self, wanted: &LockedTables) -> SqlResult<(LockedTables, Vec<MetadataKey>)> {
         let mut wanted = wanted.clone();
         self.add_tables_of_views(&mut wanted)?;
         let catalog = self.state.db.catalog();
@@ -162,16 +167,18 @@ impl Session {
             written.filter_map(|((schema, name), _)| catalog.table(schema, name).cloned()).collect();
         let views = wanted.keys().filter(|(schema, name)| catalog.view(schema, name).is_some());
         let views: Vec<TableId> = views.cloned().collect();
-        for (id, alias, is_written) in locked_with(&catalog, &self.state, (&written, &views)) {
+        let reached = locked_with(&catalog, &self.state, (&written, &views));
+        let routines = reached.routine_keys().collect();
+        for (id, alias, is_written) in reached.uses {
             if catalog.table(&id.0, &id.1).is_none() && catalog.view(&id.0, &id.1).is_none() {
                 continue;
             }
             let lock = if is_written { TableLock::Write } else { TableLock::Read };
             let held = wanted.entry(id).or_default().entry(alias);
-            let held = held.or_insert(AliasLock { lock, is_of_view: true });
-            *held = AliasLock { lock: lock.max(held.lock), is_of_view: true };
+            let held = held.or_insert(AliasLock { lock, against_others: None, is_of_view: true });
+            (held.lock, held.is_of_view) = (lock.max(held.lock), true);
         }
-        Ok(wanted)
+        Ok((wanted, routines))
     }
 
     fn send_locked_state(&self) {
@@ -215,8 +222,10 @@ impl Session {
                     return Err(cohort_plan::invalid_view(view));
                 }
                 let locked = wanted.entry((schema.clone(), table.clone())).or_default();
-                let held = locked.entry(alias).or_insert(AliasLock { lock, is_of_view: true });
-                *held = AliasLock { lock: lock.max(held.lock), is_of_view: true };
+                let of_view = AliasLock { lock, against_others: Some(lock), is_of_view: true };
+                let held = locked.entry(alias).or_insert(of_view);
+                let lock = lock.max(held.lock);
+                *held = AliasLock { lock, against_others: Some(lock), is_of_view: true };
                 open.push((TableName { schema, table }, viewer.clone()));
             }
         }

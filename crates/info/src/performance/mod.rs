@@ -1,6 +1,7 @@
 //! Rows of `performance_schema`. Tables without a function here are empty: nothing is measured for them.
 
 mod accounts;
+mod error_log;
 mod locks;
 mod memory;
 mod setup;
@@ -25,6 +26,7 @@ pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContex
         | "events_statements_summary_by_thread_by_event_name"
         | "events_statements_summary_by_user_by_event_name" => statements::by_owner(columns, ctx),
         "metadata_locks" => locks::metadata(columns, ctx),
+        "error_log" => error_log::rows(columns, ctx),
         "data_locks" => locks::data(columns, ctx),
         "data_lock_waits" => locks::data_waits(columns, ctx),
         "table_io_waits_summary_by_table" | "table_io_waits_summary_by_index_usage" => {

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use cohort_expr::{Aggregate, AggregateOptions, Expr, OrderKey, Quantifier};
+use cohort_expr::{Aggregate, AggregateKind, AggregateOptions, Expr, OrderKey, Quantifier};
 use cohort_sql::ast;
 use cohort_types::{SqlError, SqlResult};
 
@@ -21,7 +21,24 @@ use crate::walk::each_expr;
 
 impl Binder<'_> {
     pub(super) fn aggregate(&self, aggregate: &ast::Aggregate) -> SqlResult<Expr> {
-        refuse_windows(aggregate)?;
+        refuse_windows(&aggregate.args)?;
+        self.over_group(&aggregate.args, |args, inner| self.aggregate_of(aggregate, args, inner))
+    }
+
+    /// Binds the arguments of an aggregate function that is a program.
+    pub(super) fn rows_of_group(&self, args: &[ast::Expr]) -> SqlResult<Expr> {
+        refuse_windows(args)?;
+        self.over_group(args, |args, _| {
+            Aggregate::new(AggregateKind::Rows, args, AggregateOptions::default(), self.ctx.names.env())
+        })
+    }
+
+    /// Binds an aggregate over the rows of a group. `make` receives its arguments and their binder.
+    fn over_group(
+        &self,
+        args: &[ast::Expr],
+        make: impl FnOnce(Vec<Expr>, &Binder<'_>) -> SqlResult<Aggregate>,
+    ) -> SqlResult<Expr> {
         // Arguments read the rows of the group. Tables are visible even in HAVING, and take precedence.
         let names_items = matches!(self.clause, Clause::Having | Clause::OrderBy);
         let inner = Binder {
@@ -32,14 +49,14 @@ impl Binder<'_> {
             tables_visible: true,
             ..*self
         };
-        let args: Vec<Expr> = aggregate.args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
+        let args: Vec<Expr> = args.iter().map(|e| inner.bind(e)).collect::<SqlResult<_>>()?;
         let mut columns = BTreeSet::new();
         args.iter().for_each(|arg| add_columns(self.ctx, arg, &mut columns));
         let owner = self.owner_of(&columns).filter(|owner| !owner.within_aggregate);
         let Some((owner, list)) = owner.and_then(|owner| Some((owner, owner.aggregates?))) else {
             return Err(SqlError::invalid_group_function());
         };
-        let bound = self.aggregate_of(aggregate, args, &inner)?;
+        let bound = make(args, &inner)?;
         bound.options.order.iter().for_each(|key| add_columns(self.ctx, &key.expr, &mut columns));
         if owner.has_aggregate(&columns) {
             return Err(SqlError::invalid_group_function());
@@ -127,9 +144,9 @@ impl Binder<'_> {
 }
 
 /// Returns error 4074 if an argument contains a window function.
-pub(super) fn refuse_windows(aggregate: &ast::Aggregate) -> SqlResult<()> {
+pub(super) fn refuse_windows(args: &[ast::Expr]) -> SqlResult<()> {
     let is_window = |part: &ast::Expr| matches!(part, ast::Expr::Window(_));
-    match aggregate.args.iter().any(|arg| arg.has_part(is_window)) {
+    match args.iter().any(|arg| arg.has_part(is_window)) {
         true => Err(SqlError::window_in_aggregate()),
         false => Ok(()),
     }

@@ -211,10 +211,15 @@ impl<'b> Binder<'b> {
         one_column(self.bind(expr)?)
     }
 
-    /// Binds a LIMIT: an unsigned number that becomes a parameter.
+    /// Binds a LIMIT: an unsigned number that becomes a parameter. As in MariaDB, a negative variable of a
+    /// program is a large unsigned number.
     pub fn limit(&self, expr: &ast::Expr) -> SqlResult<Expr> {
         match expr {
             ast::Expr::Literal(literal) => self.literal(literal, Literals::Lift),
+            other if matches!(self.ctx.source, ParamSource::Variables(_)) => {
+                let (number, none) = (self.expression(other)?, Expr::constant(Value::Int(0)));
+                build_binary(cohort_expr::BinaryOp::BitOr, number, none, self.ctx.names.env())
+            }
             other => self.bind(other),
         }
     }
@@ -433,9 +438,8 @@ impl<'b> Binder<'b> {
             ast::Expr::Sequence(call) => self.sequence(call),
             ast::Expr::Function { name, args } => self.call(name, args),
             ast::Expr::StoredFunction { db, name, args } => {
-                let args = self.list(args)?;
                 match self.ctx.names.function(db.as_deref(), name, args.len())? {
-                    Some(function) => Ok(self.stored_call(function, args)),
+                    Some(function) => self.stored_call(function, args),
                     None => {
                         let schema = db.as_deref().or(self.ctx.names.current_schema());
                         Err(SqlError::unknown_function(schema.unwrap_or_default(), name))
@@ -448,12 +452,12 @@ impl<'b> Binder<'b> {
 
     fn call(&self, name: &str, args: &[ast::Expr]) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
-        let mut args = self.list(args)?;
         if !is_native(name)
             && let Some(function) = self.ctx.names.function(None, name, args.len())?
         {
-            return Ok(self.stored_call(function, args));
+            return self.stored_call(function, args);
         }
+        let mut args = self.list(args)?;
         if let ("round" | "truncate", [_, places]) = (name, &mut args[..]) {
             *places = self.known_value(std::mem::replace(places, Expr::null()))?;
         }
@@ -467,10 +471,11 @@ impl<'b> Binder<'b> {
         Ok(self.of_definer(name, call))
     }
 
-    fn stored_call(&self, function: CalledFunction, args: Vec<Expr>) -> Expr {
-        let CalledFunction { schema, name, function, ty } = function;
+    fn stored_call(&self, function: CalledFunction, args: &[ast::Expr]) -> SqlResult<Expr> {
+        let CalledFunction { schema, name, function, ty, is_aggregate } = function;
+        let args = if is_aggregate { vec![self.rows_of_group(args)?] } else { self.list(args)? };
         self.ctx.calls_back.set(true);
-        Expr::CallBack(Box::new(CallBack { schema, name, function, args, ty }))
+        Ok(Expr::CallBack(Box::new(CallBack { schema, name, function, args, ty })))
     }
 
     /// Evaluates an argument that determines the type of a call, if its value is known now. The plan is then

@@ -70,7 +70,7 @@ impl Binder<'_> {
                 }
                 _ => {}
             }
-            refuse_windows(aggregate)?;
+            refuse_windows(&aggregate.args)?;
             let args = aggregate.args.iter().map(|arg| self.bind(arg)).collect::<SqlResult<_>>()?;
             return self.aggregate_of(aggregate, args, self).map(WindowFunction::Aggregate);
         }

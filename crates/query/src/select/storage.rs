@@ -7,6 +7,7 @@ use cohort_base::CommitSeq;
 use cohort_config::VarId;
 use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{ReadMode, Scan, VirtualScan};
+use cohort_plan::ParamSource;
 use cohort_row::{
     CursorOptions, MatchScan, RowChanges, RowFilter, TableCursor, VectorScan, resolve, row_done,
 };
@@ -139,6 +140,7 @@ impl Storage for TrxStorage<'_> {
             text,
             param_at,
             params,
+            source: ParamSource::Placeholders,
             more: false,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
@@ -311,6 +313,7 @@ impl Storage for TrxStorage<'_> {
             text: &[],
             param_at: &[],
             params: &[],
+            source: ParamSource::Placeholders,
             more: false,
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),

@@ -1,41 +1,254 @@
 //! Metrics of the server in Prometheus' text format, version 0.0.4.
 //!
 //! Format: <https://prometheus.io/docs/instrumenting/exposition_formats/>. As its naming rules require, times
-//! are in seconds and sizes in bytes. Histogram buckets end at powers of two, where the server's finer
-//! buckets can be summed exactly. The upper bound `le` is inclusive, so it is one less than the power.
+//! are in seconds and sizes in bytes, and the names of counters, and only theirs, end with `_total`.
+//! Histogram buckets end at powers of two, where the server's finer buckets can be summed exactly. The upper
+//! bound `le` is inclusive, so it is one less than the power.
+//!
+//! [`FIGURES`] is the table of metrics that are one number each: a figure of [`super::readings`], or a status
+//! variable. Labels have words of fixed lists only: steps of a commit, kinds of statements. No label contains
+//! a text, a digest, a user or a host.
 
+use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cohort_base::HistogramSnapshot;
 use cohort_commit::Coordinator;
-use cohort_config::{Counter, Status, VERSION};
+use cohort_config::VERSION;
+use cohort_exec::event_name;
 use cohort_locks::LockTable;
+use cohort_observe::{KindTimes, Statements};
+
+use super::readings::Readings;
 
 /// Powers of two for times in nanoseconds: 1 us to 17 s.
 const TIME_MAGNITUDES: std::ops::RangeInclusive<u32> = 10..=34;
+/// Powers of two for times of statements in microseconds: 16 us to 17 s, every other one.
+const STATEMENT_MAGNITUDES: [u32; 11] = [4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24];
 /// Powers of two for numbers of transactions: up to 4095.
 const SIZE_MAGNITUDES: std::ops::RangeInclusive<u32> = 1..=12;
 const NANOSECOND: f64 = 1e-9;
 
-/// Components whose metrics are exported.
-pub struct Sources {
-    pub status: Arc<Status>,
-    pub commit: Arc<Coordinator>,
-    pub locks: Arc<LockTable>,
+/// Kind of a metric.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
 }
 
+/// Unit of a figure, which is converted to the base unit of the metric.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// Things, or bytes.
+    One,
+    Seconds,
+    Milliseconds,
+    Microseconds,
+}
+
+/// A metric that is one number.
+struct Figure {
+    metric: &'static str,
+    kind: Kind,
+    /// Status variable, or name of a figure.
+    name: &'static str,
+    unit: Unit,
+    help: &'static str,
+}
+
+const fn counter(metric: &'static str, name: &'static str, help: &'static str) -> Figure {
+    Figure { metric, kind: Kind::Counter, name, unit: Unit::One, help }
+}
+
+const fn gauge(metric: &'static str, name: &'static str, help: &'static str) -> Figure {
+    Figure { metric, kind: Kind::Gauge, name, unit: Unit::One, help }
+}
+
+const fn in_unit(unit: Unit, figure: Figure) -> Figure {
+    Figure { unit, ..figure }
+}
+
+/// The metrics that are one number, in the order of the document.
+const FIGURES: &[Figure] = &[
+    // Commit path.
+    counter("cohort_commits_total", "Cohort_commits", "Transactions published."),
+    counter("cohort_binlog_commits_total", "Binlog_commits", "Of those, with events in the binary log."),
+    counter("cohort_flush_groups_total", "flush_groups", "Groups of transactions that shared a flush."),
+    counter("cohort_log_syncs_total", "Cohort_log_syncs", "Syncs of the log."),
+    counter("cohort_log_written_bytes_total", "Cohort_log_bytes_written", "Bytes written to the log."),
+    counter("cohort_binlog_written_bytes_total", "binlog_bytes", "Bytes written to the binary log."),
+    gauge(
+        "cohort_binlog_backlog_bytes",
+        "Cohort_binlog_backlog_bytes",
+        "Bytes of binary log that are durable and not in their file yet.",
+    ),
+    counter("cohort_slow_flushes_total", "Cohort_slow_flushes", "Flushes of at least slow_flush_warning_ms."),
+    counter("cohort_checkpoints_total", "Cohort_checkpoints", "Checkpoints completed."),
+    counter("cohort_checkpoint_failures_total", "Cohort_checkpoint_failures", "Checkpoints that failed."),
+    gauge("cohort_checkpoint_age_bytes", "checkpoint_age", "Bytes of log since the last checkpoint."),
+    // Connections and statements.
+    gauge("cohort_connections_open", "Threads_connected", "Clients that are connected."),
+    gauge("cohort_connections_running", "Threads_running", "Connections that run a statement."),
+    gauge(
+        "cohort_connections_used_max",
+        "Max_used_connections",
+        "Most clients that were connected at a time.",
+    ),
+    gauge("cohort_uptime_seconds", "Uptime", "Time since the start."),
+    counter("cohort_connections_total", "Connections", "Attempts to connect."),
+    counter("cohort_aborted_connects_total", "Aborted_connects", "Attempts to connect that failed."),
+    counter("cohort_aborted_clients_total", "Aborted_clients", "Connections that ended without a farewell."),
+    counter("cohort_access_denied_total", "Access_denied_errors", "Rejected logins."),
+    counter(
+        "cohort_max_connections_errors_total",
+        "Connection_errors_max_connections",
+        "Logins that max_connections has rejected.",
+    ),
+    counter("cohort_received_bytes_total", "Bytes_received", "Bytes received from clients."),
+    counter("cohort_sent_bytes_total", "Bytes_sent", "Bytes sent to clients."),
+    counter("cohort_queries_total", "Queries", "Statements run, those of programs included."),
+    counter("cohort_questions_total", "Questions", "Statements that clients have sent."),
+    counter("cohort_statement_errors_total", "statement_errors", "Statements that failed."),
+    counter("cohort_slow_queries_total", "Slow_queries", "Statements of at least long_query_time."),
+    counter(
+        "cohort_statement_timeouts_total",
+        "Max_statement_time_exceeded",
+        "Statements that max_statement_time has ended.",
+    ),
+    counter("cohort_rows_read_total", "rows_read", "Rows that statements have read."),
+    counter("cohort_tmp_tables_total", "Created_tmp_tables", "Temporary tables of statements."),
+    counter("cohort_tmp_disk_tables_total", "Created_tmp_disk_tables", "Of those, on the disk."),
+    counter("cohort_full_joins_total", "Select_full_join", "Joins without an index."),
+    counter("cohort_full_scans_total", "Select_scan", "Joins whose first table was read whole."),
+    counter(
+        "cohort_sort_merge_passes_total",
+        "Sort_merge_passes",
+        "Merges of sorts that did not fit into memory.",
+    ),
+    gauge("cohort_prepared_statements", "Prepared_stmt_count", "Prepared statements of all connections."),
+    gauge("cohort_sessions_memory_bytes", "memory_used", "Memory of all sessions."),
+    gauge("cohort_statistics_memory_bytes", "statistics_bytes", "Memory of the statistics of statements."),
+    // Locks.
+    gauge("cohort_row_locks_waiting", "Innodb_row_lock_current_waits", "Row locks waited for now."),
+    counter("cohort_row_lock_waits_total", "Innodb_row_lock_waits", "Row locks that had to wait."),
+    counter("cohort_deadlocks_total", "Innodb_deadlocks", "Deadlocks found."),
+    counter("cohort_lock_timeouts_total", "lock_timeouts", "Lock waits that timed out."),
+    gauge("cohort_locked_rows", "locked_rows", "Rows that are locked or remembered."),
+    // Storage.
+    counter(
+        "cohort_buffer_pool_requests_total",
+        "Innodb_buffer_pool_read_requests",
+        "Pages requested from the buffer pool.",
+    ),
+    counter("cohort_buffer_pool_reads_total", "Innodb_buffer_pool_reads", "Of those, read from the disk."),
+    gauge("cohort_buffer_pool_pages", "Innodb_buffer_pool_pages_data", "Pages in the buffer pool."),
+    gauge(
+        "cohort_buffer_pool_dirty_pages",
+        "Innodb_buffer_pool_pages_dirty",
+        "Of those, changed since the last checkpoint.",
+    ),
+    counter("cohort_buffer_pool_evictions_total", "Innodb_buffer_pool_pages_evicted", "Pages evicted."),
+    counter("cohort_data_read_bytes_total", "Innodb_data_read", "Bytes read from data files."),
+    counter("cohort_data_written_bytes_total", "Innodb_data_written", "Bytes written to data files."),
+    gauge("cohort_history_length", "Innodb_history_list_length", "Transactions whose old versions are kept."),
+    gauge("cohort_data_file_blocks", "Innodb_data_file_blocks", "Blocks of the data file."),
+    gauge("cohort_data_file_free_blocks", "Innodb_data_file_free_blocks", "Of those, free."),
+    gauge("cohort_disk_free_bytes", "disk_free", "Free space of the volume of the data directory."),
+    // Replication.
+    gauge("cohort_replica_sources", "Cohort_replica_sources", "Connections to sources."),
+    in_unit(
+        Unit::Seconds,
+        gauge(
+            "cohort_replica_behind_seconds",
+            "Cohort_replica_behind_seconds",
+            "Time that the slowest connection lags its source.",
+        ),
+    ),
+    gauge(
+        "cohort_replica_behind_transactions",
+        "Cohort_replica_behind_transactions",
+        "Transactions received and not applied.",
+    ),
+    counter(
+        "cohort_replica_applied_transactions_total",
+        "Cohort_replica_applied_transactions",
+        "Transactions applied.",
+    ),
+    counter(
+        "cohort_replica_received_bytes_total",
+        "Cohort_replica_received_bytes",
+        "Bytes received from sources.",
+    ),
+    gauge(
+        "cohort_replica_relay_log_bytes",
+        "Cohort_replica_relay_log_bytes",
+        "Bytes of relay log on the disk.",
+    ),
+    gauge(
+        "cohort_replica_queued_transactions",
+        "Cohort_replica_queued_transactions",
+        "Transactions that wait for a worker.",
+    ),
+    gauge(
+        "cohort_semi_sync_replicas",
+        "Rpl_semi_sync_master_clients",
+        "Connected semi-synchronous replicas.",
+    ),
+    counter(
+        "cohort_semi_sync_unacknowledged_total",
+        "Rpl_semi_sync_master_no_tx",
+        "Commits that no replica had acknowledged in time.",
+    ),
+    in_unit(
+        Unit::Microseconds,
+        counter(
+            "cohort_semi_sync_wait_seconds_total",
+            "Rpl_semi_sync_master_tx_wait_time",
+            "Time waited for replicas.",
+        ),
+    ),
+    // Backups and the archive.
+    counter("cohort_backups_total", "Cohort_backups", "Backups completed."),
+    counter("cohort_backup_failures_total", "Cohort_backup_failures", "Backups that failed."),
+    gauge(
+        "cohort_backup_newest_timestamp_seconds",
+        "Cohort_backup_newest_unixtime",
+        "Time of the state of the newest backup since the start; 0 without one.",
+    ),
+    gauge("cohort_archive_running", "Cohort_archive_running", "1 while the log is archived."),
+    gauge(
+        "cohort_archive_lag_bytes",
+        "Cohort_archive_lag_bytes",
+        "Bytes of log that the repository does not have.",
+    ),
+    gauge("cohort_archive_lag_seconds", "Cohort_archive_lag_seconds", "Time that the oldest of them waits."),
+    counter(
+        "cohort_archive_failures_total",
+        "Cohort_archive_failures",
+        "Times that the archive stood still.",
+    ),
+    gauge("cohort_archive_gaps", "Cohort_archive_gaps", "Gaps in the archive."),
+    in_unit(
+        Unit::Milliseconds,
+        counter(
+            "cohort_row_lock_wait_time_seconds_total",
+            "Innodb_row_lock_time",
+            "Time waited for row locks.",
+        ),
+    ),
+];
+
 /// Returns the whole document.
-pub(super) fn text(sources: &Sources) -> String {
-    let mut out = Text(String::with_capacity(32 << 10));
+pub(super) fn text(readings: &Readings) -> String {
+    let mut out = Text(String::with_capacity(64 << 10));
     out.family("cohort_build_info", "gauge", "1; the label is the server's version.");
     out.sample("cohort_build_info", &format!("{{version=\"{VERSION}\"}}"), 1);
-    commit_counters(sources, &mut out);
-    commit_times(sources, &mut out);
-    connections(&sources.status, &mut out);
-    locks(&sources.locks, &mut out);
-    status(&sources.status, &mut out);
+    let figures = readings.figures();
+    FIGURES.iter().for_each(|figure| out.figure(figure, &figures));
+    commit_times(readings.commit(), &mut out);
+    statement_times(readings.statements(), &mut out);
+    row_lock_times(readings.locks(), &mut out);
+    status(readings.status(), &mut out);
     out.0
 }
 
@@ -51,9 +264,30 @@ impl Text {
         writeln!(self.0, "{name}{labels} {value}").expect("a string");
     }
 
-    fn single(&mut self, name: &str, kind: &str, help: &str, value: u64) {
-        self.family(name, kind, help);
-        self.sample(name, "", value);
+    fn figure(&mut self, figure: &Figure, figures: &HashMap<String, u64>) {
+        let Figure { metric, kind, name, unit, help } = figure;
+        self.family(metric, if *kind == Kind::Counter { "counter" } else { "gauge" }, help);
+        let value = figures.get(*name).copied().unwrap_or(0);
+        match unit {
+            Unit::One | Unit::Seconds => self.sample(metric, "", value),
+            Unit::Milliseconds => self.sample(metric, "", value as f64 / 1e3),
+            Unit::Microseconds => self.sample(metric, "", value as f64 / 1e6),
+        }
+    }
+
+    /// Appends the latencies of a kind of statements.
+    fn statements(&mut self, name: &str, kind: &str, times: &KindTimes, count: u64) {
+        for magnitude in STATEMENT_MAGNITUDES {
+            let last_us = (1u64 << magnitude) - 1;
+            let below: u64 =
+                times.latencies.buckets().filter(|(last, _)| *last <= last_us).map(|(_, count)| count).sum();
+            let end = last_us as f64 / 1e6;
+            self.sample(&format!("{name}_bucket"), &format!("{{kind=\"{kind}\",le=\"{end}\"}}"), below);
+        }
+        self.sample(&format!("{name}_bucket"), &format!("{{kind=\"{kind}\",le=\"+Inf\"}}"), count);
+        let labels = format!("{{kind=\"{kind}\"}}");
+        self.sample(&format!("{name}_sum"), &labels, shown(times.sum_ns as f64, NANOSECOND));
+        self.sample(&format!("{name}_count"), &labels, count);
     }
 
     /// Appends a histogram. `label` has no braces and may be empty. `unit` converts the histogram's values.
@@ -85,39 +319,8 @@ fn shown(value: f64, unit: f64) -> String {
     if unit == NANOSECOND { format!("{:.9}", value * unit) } else { format!("{}", value * unit) }
 }
 
-fn get(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
-}
-
-fn commit_counters(sources: &Sources, out: &mut Text) {
-    let metrics = sources.commit.metrics();
-    let log = sources.commit.log_stats();
-    let counters: [(&str, &str, u64); 9] = [
-        ("cohort_commits_total", "Transactions published.", get(&metrics.commits)),
-        (
-            "cohort_binlog_commits_total",
-            "Of those, with events in the binary log.",
-            get(&metrics.binlog_commits),
-        ),
-        ("cohort_flush_groups_total", "Groups of transactions that shared a flush.", get(&metrics.groups)),
-        ("cohort_log_syncs_total", "Syncs of the log.", log.syncs),
-        ("cohort_log_written_bytes_total", "Bytes written to the log.", log.written_bytes),
-        ("cohort_binlog_written_bytes_total", "Bytes written to the binary log.", get(&metrics.binlog_bytes)),
-        (
-            "cohort_slow_flushes_total",
-            "Flushes of at least slow_flush_warning_ms.",
-            get(&metrics.slow_flushes),
-        ),
-        ("cohort_checkpoints_total", "Checkpoints completed.", get(&metrics.checkpoints)),
-        ("cohort_checkpoint_failures_total", "Checkpoints that failed.", get(&metrics.checkpoint_failures)),
-    ];
-    for (name, help, value) in counters {
-        out.single(name, "counter", help, value);
-    }
-}
-
-fn commit_times(sources: &Sources, out: &mut Text) {
-    let steps: Vec<_> = sources.commit.metrics().steps().collect();
+fn commit_times(commit: &Coordinator, out: &mut Text) {
+    let steps: Vec<_> = commit.metrics().steps().collect();
     let name = "cohort_commit_stage_seconds";
     out.family(
         name,
@@ -134,46 +337,43 @@ fn commit_times(sources: &Sources, out: &mut Text) {
         let label = format!("{{stage=\"{}\"}}", step.step.name());
         out.sample(name, &label, shown(step.trx_ns as f64, NANOSECOND));
     }
-    let sizes = sources.commit.metrics().group_size.snapshot();
+    let sizes = commit.metrics().group_size.snapshot();
     out.family("cohort_group_size", "histogram", "Transactions in a flush group.");
     out.histogram("cohort_group_size", "", &sizes, SIZE_MAGNITUDES, 1.0);
 }
 
-fn connections(status: &Status, out: &mut Text) {
-    let gauges = [
-        ("cohort_connections_open", "Clients that are connected.", Counter::ThreadsConnected),
-        ("cohort_connections_running", "Connections that run a statement.", Counter::ThreadsRunning),
-        ("cohort_uptime_seconds", "Time since the start.", Counter::Uptime),
-    ];
-    for (name, help, counter) in gauges {
-        out.single(name, "gauge", help, status.get(counter));
-    }
-    let counters = [
-        ("cohort_connections_total", "Attempts to connect.", Counter::Connections),
-        ("cohort_queries_total", "Statements run.", Counter::Queries),
-    ];
-    for (name, help, counter) in counters {
-        out.single(name, "counter", help, status.get(counter));
+/// Appends the latencies of statements by kind. Kinds that have not run are left out.
+fn statement_times(statements: &Statements, out: &mut Text) {
+    let name = "cohort_statement_seconds";
+    out.family(
+        name,
+        "histogram",
+        "Time of statements until the reply may leave, so with the flush, by kind.",
+    );
+    for (kind, times) in statements.kinds().iter().enumerate() {
+        let count = times.latencies.count();
+        if count > 0 {
+            let kind = event_name(kind);
+            out.statements(name, kind.strip_prefix("statement/").unwrap_or(&kind), times, count);
+        }
     }
 }
 
-fn locks(locks: &LockTable, out: &mut Text) {
-    let found = locks.stats();
-    out.single("cohort_row_locks_waiting", "gauge", "Row locks waited for now.", found.row_waits_current);
-    out.single("cohort_row_lock_waits_total", "counter", "Row locks that had to wait.", found.row_waits);
-    out.single("cohort_deadlocks_total", "counter", "Deadlocks found.", found.deadlocks);
-    out.single("cohort_lock_timeouts_total", "counter", "Lock waits that timed out.", found.timeouts);
-    out.single("cohort_locked_rows", "gauge", "Rows that are locked or remembered.", found.rows);
+fn row_lock_times(locks: &LockTable, out: &mut Text) {
     let name = "cohort_row_lock_wait_seconds";
     out.family(name, "histogram", "Time waited for a row lock.");
     out.histogram(name, "", &locks.row_wait_times(), TIME_MAGNITUDES, NANOSECOND);
 }
 
 /// Appends all numeric variables of SHOW GLOBAL STATUS.
-fn status(status: &Status, out: &mut Text) {
+fn status(all: Vec<(String, String)>, out: &mut Text) {
     let name = "cohort_global_status";
-    out.family(name, "untyped", "Lines of SHOW GLOBAL STATUS that are numbers.");
-    for (variable, value) in status.snapshot() {
+    out.family(
+        name,
+        "untyped",
+        "Deprecated, removed in the next version: lines of SHOW GLOBAL STATUS that are numbers.",
+    );
+    for (variable, value) in all {
         let is_plain = variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
         if is_plain && value.parse::<f64>().is_ok_and(f64::is_finite) {
             out.sample(name, &format!("{{variable=\"{variable}\"}}"), value);
@@ -185,6 +385,23 @@ fn status(status: &Status, out: &mut Text) {
 mod tests {
     use super::*;
     use cohort_base::Histogram;
+
+    /// The rules of Prometheus for names.
+    #[test]
+    fn metrics_are_named_by_the_conventions() {
+        let mut seen = std::collections::HashSet::new();
+        for Figure { metric, kind, name, unit, help } in FIGURES {
+            assert!(seen.insert(metric) && help.ends_with('.'), "{metric}");
+            assert_eq!(metric.ends_with("_total"), *kind == Kind::Counter, "{metric}");
+            assert!(metric.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{metric}");
+            let is_time = *unit != Unit::One || ["Uptime"].contains(name);
+            assert!(!is_time || metric.contains("_seconds"), "{metric}");
+            assert!(
+                !["_ms", "_us", "_milliseconds", "_kb"].iter().any(|bad| metric.contains(bad)),
+                "{metric}"
+            );
+        }
+    }
 
     #[test]
     fn a_histogram_is_cumulative_and_ends_with_all() {

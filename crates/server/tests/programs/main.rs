@@ -1,12 +1,15 @@
-//! Stored programs compared with a real MariaDB: random programs, whose results, errors and conditions are
-//! compared on both servers.
+//! Stored programs compared with a real MariaDB: scripts (`cases`), and random programs. Results, errors and
+//! conditions of both servers must be equal.
 //!
 //! `COHORT_LONG_TESTS=1` runs many more. `COHORT_SEED=N` runs one, and prints it.
+//! `COHORT_CASE=text` runs the parts of scripts whose title contains the text.
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cases;
 mod generator;
+mod limits;
 #[allow(dead_code)] // only a part of it is used
 #[path = "../../../bench/src/random.rs"]
 mod random;
@@ -113,6 +116,14 @@ fn random_programs_answer_as_on_mariadb() {
     );
 }
 
+#[test]
+fn scripts_answer_as_on_mariadb() {
+    let options = ["--log-bin=binlog", "--log-bin-trust-function-creators=1"];
+    let (cohort, mariadb) = (Cohort::new(&options), Maria::new(&options));
+    let wrong = cases::compared(&cohort.options(), &mariadb.options());
+    assert!(wrong.is_empty(), "{} outcomes differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 /// Waits until a query returns this.
 fn wait_for(client: &mut Conn, sql: &str, expected: &str) {
     wait_until(sql, || rows(client, sql).trim() == expected);
@@ -135,6 +146,9 @@ fn events_run_when_they_are_due() {
         "CREATE EVENT failing ON SCHEDULE AT NOW() DO BEGIN INSERT INTO ran (what) VALUES ('first'); SIGNAL SQLSTATE \
          '45000' SET MESSAGE_TEXT = 'failed on purpose'; END",
         "CREATE EVENT off ON SCHEDULE EVERY 1 SECOND DISABLE DO INSERT INTO ran (what) VALUES ('no')",
+        // One that alters itself still runs once in each second.
+        "CREATE EVENT restless ON SCHEDULE EVERY 1 SECOND DO BEGIN INSERT INTO ran (what) VALUES (CONCAT('at ', NOW())); \
+         ALTER EVENT restless COMMENT 'x'; END",
     ] {
         run(&mut client, sql);
     }
@@ -143,6 +157,10 @@ fn events_run_when_they_are_due() {
     for what in ["once", "kept root@localhost", "first"] {
         wait_for(&mut client, &count(what), "1");
     }
+    wait_for(&mut client, "SELECT COUNT(*) >= 3 FROM ran WHERE what LIKE 'at %'", "1");
+    run(&mut client, "DROP EVENT restless");
+    let twice = "SELECT COUNT(*) - COUNT(DISTINCT what) FROM ran WHERE what LIKE 'at %'";
+    assert_eq!(rows(&mut client, twice), "0\n");
     // An event at one time is dropped or disabled.
     let names =
         "SELECT GROUP_CONCAT(EVENT_NAME, ' ', STATUS ORDER BY EVENT_NAME) FROM information_schema.EVENTS";
@@ -162,8 +180,17 @@ fn events_run_when_they_are_due() {
     assert_eq!(rows(&mut client, daemon), "1\n");
     run(&mut client, "SET GLOBAL event_scheduler = OFF");
     wait_for(&mut client, daemon, "0");
-    // Definitions and states survive a crash.
+    // Definitions, states and times survive a crash.
+    let kept = "SELECT LAST_EXECUTED FROM information_schema.EVENTS WHERE EVENT_NAME = 'kept'";
+    let time = rows(&mut client, kept);
     server.kill_and_restart();
     let mut client = server.in_test();
+    assert_eq!(rows(&mut client, kept), time);
     wait_for(&mut client, names, "kept DISABLED,off DISABLED,often ENABLED");
+    // So do the times of their last runs, of which a new event of the same name has none.
+    let kept = "SELECT LAST_EXECUTED <= NOW() FROM information_schema.EVENTS WHERE EVENT_NAME = 'kept'";
+    assert_eq!(rows(&mut client, kept), "1\n");
+    run(&mut client, "DROP EVENT kept");
+    run(&mut client, "CREATE EVENT kept ON SCHEDULE EVERY 1 YEAR STARTS '2090-01-01' DO SELECT 1");
+    assert_eq!(rows(&mut client, kept), "NULL\n");
 }

@@ -195,6 +195,18 @@ pub enum KillTarget {
     QueriesOf(Account),
 }
 
+impl Kill {
+    /// Returns the number of the connection or query, if the statement has one.
+    pub fn number(&self) -> Option<&Expr> {
+        match &self.target {
+            KillTarget::Connection(number) | KillTarget::Query(number) | KillTarget::QueryId(number) => {
+                Some(number)
+            }
+            KillTarget::ConnectionsOf(_) | KillTarget::QueriesOf(_) => None,
+        }
+    }
+}
+
 /// An XA transaction's name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct XaId {

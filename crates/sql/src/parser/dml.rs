@@ -13,8 +13,9 @@ impl Parser<'_> {
     pub(super) fn insert(&mut self) -> SqlResult<Statement> {
         let replace = self.is("REPLACE");
         self.advance();
-        if !(replace && self.is("HIGH_PRIORITY")) {
-            self.eat_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]);
+        let delayed = self.eat_word("DELAYED");
+        if !delayed && !(replace && self.is("HIGH_PRIORITY")) {
+            self.eat_any(&["LOW_PRIORITY", "HIGH_PRIORITY"]);
         }
         let ignore = !replace && self.eat_word("IGNORE");
         self.eat_word("INTO");
@@ -50,6 +51,7 @@ impl Parser<'_> {
         let returning = self.returning()?;
         Ok(Statement::Insert(Box::new(Insert {
             replace,
+            delayed,
             ignore,
             table,
             partitions,

@@ -1,0 +1,60 @@
+==== KILL in functions
+create table t (a int)//
+create function f9() returns int begin kill query 999999; return 1; end//
+select f9()//
+create function f10() returns int begin declare continue handler for sqlexception begin end; kill query 999999; return 1; end//
+select f10()//
+create function f11() returns int begin declare continue handler for sqlexception begin end; kill query connection_id(); insert into t values (99); return 1; end//
+-- differs: MariaDB repeats the error
+select f11()//
+select count(*) from t//
+create table u (a int)//
+create trigger tr before insert on u for each row kill query connection_id()//
+-- differs: MariaDB repeats the error
+insert into u values (1)//
+select count(*) from u//
+==== Variables that functions may not set
+create function f1() returns int begin set sql_log_bin = 0; return 1; end//
+select f1()//
+create function f2() returns int begin declare continue handler for 1695 return 2; set sql_log_bin = 0; return 1; end//
+select f2()//
+create function f3() returns int begin set gtid_domain_id = 3; return 1; end//
+select f3()//
+create function f4() returns int begin set gtid_seq_no = 3; return 1; end//
+select f4()//
+create function f5() returns int begin set skip_replication = 1; return 1; end//
+select f5()//
+create function f6() returns int begin set binlog_format = 'STATEMENT'; return 1; end//
+select f6()//
+create function f7() returns int begin set autocommit = 0; return 1; end//
+create function f8() returns int begin declare continue handler for sqlexception begin end; set timestamp = 1; return 1; end//
+-- differs: refused, and no handler lets the function go on
+select f8()//
+==== UPDATE IGNORE fires AFTER triggers for rows that stay
+create table t (a int primary key, b int, unique (b))//
+create table lg (v varchar(30))//
+insert into t values (1, 1), (2, 2), (3, 3)//
+create trigger tb before update on t for each row insert into lg values (concat('b', old.a, '->', new.a, '/', new.b))//
+create trigger ta after update on t for each row insert into lg values (concat('a', old.a, '->', new.a, '/', new.b))//
+update ignore t set a = 2 where a = 1//
+update ignore t set b = b + 1 order by a//
+select * from lg//
+delete from lg//
+insert ignore into t values (1, 9) on duplicate key update b = 3//
+update ignore t, (select 1 as q) d set t.b = 3 where t.a = 1//
+select * from lg//
+create table p (a int primary key)//
+insert into p values (3)//
+create table c (a int primary key, b int, foreign key (b) references p (a))//
+insert into c values (1, null), (3, null)//
+create trigger tc after update on c for each row insert into lg values (concat('c', old.a, '/', ifnull(new.b, 'null')))//
+update ignore c set b = a//
+select * from lg//
+select * from c//
+==== INSERT DELAYED
+create table t (a int primary key)//
+insert delayed into t values (1)//
+replace delayed into t values (1)//
+insert low_priority into t values (2)//
+insert delayed into t values (2) on duplicate key update a = 3//
+select * from t//
