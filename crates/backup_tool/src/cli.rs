@@ -15,7 +15,7 @@ use crate::archive::{self, archiver};
 use crate::catalogue::Catalogue;
 use crate::client::Account;
 use crate::clone::{OPTIONS, Replica, STATEMENTS, clone};
-use crate::failure::{EXIT_CODES, Failure, Result};
+use crate::failure::{ENDS_EARLY, EXIT_CODES, Failure, Result};
 use crate::key::random;
 use crate::lock;
 use crate::progress::Progress;
@@ -424,6 +424,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                 let state = state_text(&state);
                 format!("{} rows of {table} were copied into {named}\n{triggers}{state}", copied.rows)
             });
+            return Ok(if state.is_reached { 0 } else { ENDS_EARLY });
         }
         Command::Restore { connection, .. } if *connection != Connection::default() => {
             return Err(Failure::Refused("options of the connection are for --table only".to_owned()));
@@ -442,6 +443,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                     state_text(&state)
                 )
             });
+            return Ok(if state.is_reached { 0 } else { ENDS_EARLY });
         }
         Command::Prune { place, keep, keep_days, dry_run, unlock } => {
             let repository = place.open()?;
@@ -657,7 +659,7 @@ fn restored(
         None => {
             let Restored { catalogue, seconds } =
                 restore(&repository, backup.unwrap_or("latest"), to, progress)?;
-            Ok(Recovered { catalogue, report: None, archived_until: None, seconds })
+            Ok(Recovered { catalogue, report: None, is_reached: true, archived_until: None, seconds })
         }
     }
 }
@@ -667,17 +669,18 @@ fn described_state(state: &Recovered) -> Value {
     let mut value = described(&state.catalogue);
     value["seconds"] = json!(state.seconds);
     value["applied"] = json!(state.report);
+    value["is_target_reached"] = json!(state.is_reached);
     value["archived_until"] = json!(state.archived_until.map(|time| time.to_string()));
     value
 }
 
 /// Returns the positions of a restored state, for the end of a report.
 fn state_text(state: &Recovered) -> String {
-    let Some(report) = &state.report else { return positions(&state.catalogue.manifest) };
-    let end = match report["is_stop_reached"] {
-        Value::Bool(false) => "the archive ends before the target: later transactions may be missing\n",
-        _ => "",
+    let end = match state.is_reached {
+        true => "",
+        false => "the archive ends before the target: later transactions may be missing\n",
     };
+    let Some(report) = &state.report else { return positions(&state.catalogue.manifest) + end };
     let of = |name: &str| report[name].as_str().map_or_else(|| report[name].to_string(), str::to_owned);
     format!(
         "state of {}\ngtid_binlog_pos {}\n{} bytes of the log with {} transactions were applied\n{end}",

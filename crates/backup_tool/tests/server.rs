@@ -390,6 +390,15 @@ fn every_moment_of_an_archived_server_can_be_restored() {
         assert_eq!(server.values("CHECKSUM TABLE shop.orders"), *sum, "{target}");
         assert_eq!(server.values("CHECK TABLE shop.orders"), "shop.orders check status OK", "{target}");
     }
+    // A time that the archive does not reach has an exit code of its own.
+    let later = "2099-01-01T00:00:00Z".to_owned();
+    let output = Command::new(env!("CARGO_BIN_EXE_cohort-backup"))
+        .args(["--json", "restore", "r", "--key-file", "key", "--to", "early", "--to-time", &later])
+        .current_dir(folder.path())
+        .output()
+        .expect("the program");
+    let restored: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((output.status.code(), &restored["is_target_reached"]), (Some(8), &Value::Bool(false)));
     assert_ne!(newest, expected);
     // The restored server archives on a timeline of its own, and begins with a backup.
     let server = Server::start_with(&folder.path().join("late"), &options("r"));

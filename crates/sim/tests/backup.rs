@@ -330,7 +330,7 @@ fn lay_out(files: &Files) -> Disk {
 
 #[test]
 fn a_chain_of_incremental_backups_is_the_state_at_its_last_cut() {
-    for seed in 0..seeds(2, 300) {
+    for seed in 0..seeds(1, 300) {
         for setup in setups() {
             let mut memory = MemFs::new();
             let mut world = World::open_as(&(Arc::new(memory.clone()) as Disk), setup).expect("opens");
@@ -338,13 +338,14 @@ fn a_chain_of_incremental_backups_is_the_state_at_its_last_cut() {
             load.borrow_mut().large_left = u32::from(seed % 8 == 7);
             let (mut files, mut parent): (Files, Option<ParentBackup>) = (Files::new(), None);
             let (mut copied, mut length) = (0, 0);
-            for n in 0..5 {
+            for n in 0..4 + seed % 4 {
                 let what = format!("{:?}, seed {seed}, backup {n}", setup.layout);
                 for _ in 0..(seed * 7 + n * 5) % 40 {
                     load.borrow_mut().step(&world);
                 }
                 // The server may crash between two backups.
-                if n > 0 && (seed + n) % 4 == 0 {
+                let crashes = n > 0 && (seed + n) % 4 == 2;
+                if crashes {
                     memory = memory.crash_clone(seed + n);
                     let disk: Disk = Arc::new(memory.clone());
                     std::mem::forget(world);
@@ -356,7 +357,15 @@ fn a_chain_of_incremental_backups_is_the_state_at_its_last_cut() {
                     let (taken, _) = back_up_from(&disk, &world, &load, Some(5), parent.clone());
                     assert!(matches!(taken, Err(BackupError::Interrupted)), "{what}: {taken:?}");
                 }
-                let (taken, cut) = back_up_from(&disk, &world, &load, None, parent.clone());
+                let (mut taken, mut cut) = back_up_from(&disk, &world, &load, None, parent.clone());
+                if crashes
+                    && setup.layout == LogLayout::Separate
+                    && matches!(taken, Err(BackupError::Parent(_)))
+                {
+                    // The start has cut off transactions, and so has begun a timeline.
+                    parent = None;
+                    (taken, cut) = back_up_from(&disk, &world, &load, None, None);
+                }
                 let manifest = taken.unwrap_or_else(|error| panic!("{what}: {error}"));
                 assert_eq!(manifest.parent.as_ref().map(|it| &it.id), parent.as_ref().map(|it| &it.id));
                 let partial = lay_over(&disk, &manifest, &mut files);
