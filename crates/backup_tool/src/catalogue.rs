@@ -41,8 +41,8 @@ pub struct FileEntry {
     pub pieces: Vec<Piece>,
 }
 
-/// A chunk with its places in a file. Bytes that no piece covers are a hole. A run at [`SKIPPED`] has no place:
-/// an incremental backup has replaced it.
+/// A chunk with its places in a file. Bytes that no piece covers are a hole. A run at [`SKIPPED`] has no
+/// place: an incremental backup has replaced it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Piece {
     #[serde(with = "hexadecimal")]
@@ -162,8 +162,8 @@ impl Catalogue {
     }
 }
 
-/// Joins an incremental backup with the one that it continues: adds to its files the pieces of that one that it
-/// has not replaced. Returns the manifest of the whole.
+/// Joins an incremental backup with the one that it continues: adds to its files the pieces of that one that
+/// it has not replaced. Returns the manifest of the whole.
 pub fn join(manifest: &Manifest, files: &mut [FileEntry], base: &Catalogue) -> Result<Manifest> {
     let of_base: HashMap<&str, &FileEntry> =
         base.files.iter().map(|file| (file.name.as_str(), file)).collect();

@@ -44,6 +44,7 @@ use cohort_session::files::{check_secure, file_error, files, place};
 use cohort_sql::ast::{BackupServer, BackupTarget};
 use cohort_trx::lock_error;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_vfs::OpenMode;
 use parking_lot::{Condvar, Mutex};
 
 use crate::session::Session;
@@ -215,7 +216,8 @@ impl Session {
         let manifest = Manifest::read(&path).map_err(|error| SqlError::backup_failed(&error))?;
         for entry in &manifest.files {
             let file = path.join(&entry.path);
-            if !std::fs::metadata(&file).is_ok_and(|found| found.len() == entry.size) {
+            let found = self.state.db.fs.open(&file, OpenMode::Read).and_then(|file| file.len());
+            if !found.is_ok_and(|bytes| bytes == entry.size) {
                 return Err(SqlError::backup_failed(format_args!(
                     "'{}' is missing or has another length than its manifest says: take a full backup",
                     file.display()
@@ -243,7 +245,8 @@ impl Session {
         };
         let run = move || {
             let bytes_per_s = || db.globals.uint(VarId::BackupMibPerS) << 20;
-            // Determined before the order stage is held: a connection's locks are held while it waits for that.
+            // Determined before the order stage is held: a connection's locks are held while it waits for
+            // that.
             let replica = db.replica.read().clone();
             let reports = replica.map_or_else(Vec::new, |replica| replica.reports());
             let sources: Vec<SourcePosition> = reports
