@@ -156,7 +156,7 @@ fn a_clone_is_a_server_or_a_replica_that_catches_up() {
     run("clone --to other").expect_err("no server is named");
 
     // An account without the privileges leaves the directory as it is.
-    std::fs::create_dir(folder.path().join("new # 'one'")).expect("created");
+    std::fs::create_dir_all(folder.path().join("new # 'one'/lost+found")).expect("created");
     std::os::unix::fs::symlink("new # 'one'", folder.path().join("replica")).expect("linked");
     let refused = format!("clone --host 127.0.0.1 --user poor --port {port} --to replica");
     assert!(run(&refused).expect_err("no privilege").contains("denied"));

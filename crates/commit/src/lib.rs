@@ -107,7 +107,7 @@ pub use error::{CheckpointError, CommitError, FlushError, PurgeError};
 pub use group_commit::{ClientCommits, GroupCommitOptions, GroupCommitPolicy, Triggers};
 pub use logs::LogLayout;
 pub use logs::Overlap;
-pub use metrics::{Metrics, Step, StepSnapshot};
+pub use metrics::{Metrics, StageTrace, Step, StepSnapshot};
 pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};
 pub use options::{FailpointHook, StopHook};
 pub use pipeline::Pipeline;
