@@ -247,6 +247,10 @@ fn runs_of_events() {
     assert_eq!(server.db.event_runs.last(&run.event), None);
     run_event(&server, &run.event, at, true);
     assert_eq!(client.run("SELECT COUNT(*) FROM t"), "COUNT(*)\n3\n");
+    // One that replaces it in the second of its run has not run.
+    client.ok("CREATE OR REPLACE EVENT e ON SCHEDULE EVERY 1 DAY DO INSERT INTO t VALUES (4, '')");
+    assert_eq!(server.db.event_runs.last(&event_of(&server, "e")), None);
+    run_event(&server, &event_of(&server, "e"), at, false);
     // The time of the last run outlives the server, but not the event.
     client.ok("SET GLOBAL lock_wait_timeout = 100");
     client.ok("CREATE EVENT gone ON SCHEDULE EVERY 1 DAY DO SELECT 1");

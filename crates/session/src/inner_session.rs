@@ -136,6 +136,7 @@ impl SessionState {
         }
         let identity = match other {
             None => Identity {
+                acts_as_definer: self.identity.acts_as_definer,
                 account_limits: None,
                 role: self.identity.role.clone(),
                 access: RefCell::new(self.identity.access.borrow().clone()),
@@ -147,7 +148,7 @@ impl SessionState {
                 info.account.clone_from(definer);
                 // A role runs as an account without a host that has its own privileges.
                 let role = definer.1.is_empty().then(|| definer.0.clone());
-                Identity { role, ..Identity::default() }
+                Identity { role, acts_as_definer: true, ..Identity::default() }
             }
         };
         let current = &self.settings;
@@ -191,6 +192,7 @@ impl SessionState {
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&self.memory))),
             memory: Arc::clone(&self.memory),
+            trace: RefCell::default(),
             statement: StatementState::default(),
             identity,
             log: SessionLog::default(),

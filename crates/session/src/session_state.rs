@@ -37,6 +37,7 @@ use crate::profiles::Profiles;
 use crate::running_programs::RunningPrograms;
 use crate::settings::to_value;
 use crate::statement_state::StatementState;
+use crate::statement_trace::StatementTrace;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
 
@@ -73,6 +74,8 @@ pub struct SessionState {
     /// Memory budget of the session.
     pub memory: Arc<Budget>,
     /// The state of the running statement.
+    /// The last statement that was traced.
+    pub trace: RefCell<Option<StatementTrace>>,
     pub statement: StatementState,
     /// The account and role that the session acts for.
     pub identity: Identity,
@@ -136,6 +139,8 @@ pub struct Identity {
     pub role: Option<String>,
     /// Cached privileges of the account and the role.
     pub access: RefCell<Option<Arc<Access>>>,
+    /// Whether a program runs with the account of its definer, who is not the session's account.
+    pub acts_as_definer: bool,
     /// Whether the session applies another server's changes. Privileges are not checked then.
     pub is_applier: bool,
     /// Whether the session runs statements of the server's own start: it has all privileges, whatever became
@@ -382,6 +387,7 @@ impl SessionState {
             search_positions: RefCell::default(),
             temporary,
             last_values: RefCell::default(),
+            trace: RefCell::default(),
             statement: StatementState::default(),
             identity: Identity {
                 is_applier: origin == Origin::Source,

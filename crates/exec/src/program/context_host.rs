@@ -224,7 +224,7 @@ impl<'h> ContextHost<'h> {
         of: &BodyStatement,
         params: &[Value],
         is_read: bool,
-        mut run: impl FnMut(&mut StatementContext<'_>, &CachedPlan) -> SqlResult<Option<T>>,
+        mut run: impl FnMut(&mut StatementContext<'_>, &Arc<CachedPlan>) -> SqlResult<Option<T>>,
     ) -> SqlResult<(T, Arc<CachedPlan>, Vec<(Variable, Value)>)> {
         let source = ParamSource::Variables(&of.types);
         let ((done, plan), assigned) = self.inside((params, source), |ctx| {

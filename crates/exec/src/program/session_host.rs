@@ -23,7 +23,7 @@ use super::routines::columns_of_table;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
 use crate::dispatch::PLAN_ATTEMPTS;
-use crate::frame::KnownStatement;
+use crate::known_statement::KnownStatement;
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
