@@ -68,6 +68,13 @@ impl Session {
 }
 
 fn take_over(ctx: &mut StatementContext<'_>, replaced: &[TableName]) -> SqlResult<()> {
+    // They would be read instead of the tables of the server.
+    let is_hidden = |name: &TableName| ctx.session.temporary.find(&name.schema, &name.table).is_some();
+    if replaced.iter().any(is_hidden) {
+        return Err(SqlError::not_supported(
+            "FLUSH PRIVILEGES of a session with temporary tables of these names",
+        ));
+    }
     cohort_ddl::lock_replaced(ctx, replaced)?;
     let defines = |name: &TableName| name.table != "user" && ACCOUNT_TABLES.contains(&&*name.table);
     let accounts = match replaced.iter().any(defines) {
