@@ -463,8 +463,9 @@ fn row_events_run_triggers_as_the_setting_says() {
     theirs.follow(source.port);
     last.follow(own.port);
     source.sql(
-        "CREATE TABLE test.t (id INT PRIMARY KEY, a INT); CREATE TABLE test.h (id INT PRIMARY KEY); CREATE TABLE test.log (what VARCHAR(40)); CREATE TRIGGER test.hi AFTER INSERT ON test.h \
-         FOR EACH ROW INSERT INTO test.log VALUES (CONCAT('h ', NEW.id))",
+        "CREATE TABLE test.t (id INT PRIMARY KEY, a INT); CREATE TABLE test.h (id INT PRIMARY KEY); CREATE TABLE \
+         test.log (what VARCHAR(40)); CREATE TRIGGER test.hi AFTER INSERT ON test.h FOR EACH ROW INSERT INTO \
+         test.log VALUES (CONCAT('h ', NEW.id))",
     );
     own.wait_for(&source.gtid_end());
     theirs.wait_for(&source.gtid_end());
