@@ -33,9 +33,13 @@ impl Target {
         let failed = |error| Failure::of_file(path, error);
         let mut owner = None;
         match std::fs::read_dir(path) {
-            Ok(mut entries) => {
-                if let Some(entry) = entries.next() {
+            Ok(entries) => {
+                for entry in entries {
                     let found = entry.map_err(failed)?.file_name();
+                    // Of a file system of its own, as the server accepts it.
+                    if found == "lost+found" {
+                        continue;
+                    }
                     return Err(Failure::Refused(format!(
                         "{} is not empty: it has '{}'. A new or empty directory is needed; nothing was changed",
                         path.display(),

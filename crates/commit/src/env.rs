@@ -190,11 +190,17 @@ impl ServerEnv {
     /// Records the times of a batch that was just ordered; the caller holds the order stage.
     fn time_order(&self, batch: &mut [Ordered<Trx>], began_ns: u64) {
         let now_ns = self.now_ns();
-        for ordered in batch.iter_mut() {
-            let since_ns = std::mem::replace(&mut ordered.get_mut().since_ns, now_ns);
-            self.metrics.record_alone(Step::OrderWait, began_ns.saturating_sub(since_ns), 1);
-        }
         let work_ns = now_ns.saturating_sub(began_ns);
+        for ordered in batch.iter_mut() {
+            let trx = ordered.get_mut();
+            let since_ns = std::mem::replace(&mut trx.since_ns, now_ns);
+            let wait_ns = began_ns.saturating_sub(since_ns);
+            self.metrics.record_alone(Step::OrderWait, wait_ns, 1);
+            if let Some(trace) = trx.request.trace() {
+                trace.note(Step::OrderWait, wait_ns);
+                trace.note(Step::OrderWork, work_ns);
+            }
+        }
         self.metrics.record_each_alone(Step::OrderWork, work_ns, batch.len() as u64);
     }
 
@@ -203,21 +209,30 @@ impl ServerEnv {
         let ended_ns = self.now_ns();
         self.metrics.flush_ended(began_ns, ended_ns);
         let taken_ns = std::mem::replace(&mut snapshot.since_ns, ended_ns);
+        let (write_ns, flush_ns) = (began_ns.saturating_sub(taken_ns), ended_ns.saturating_sub(began_ns));
         for trx in group {
-            self.metrics.record_alone(Step::Queue, taken_ns.saturating_sub(trx.get().since_ns), 1);
+            let queue_ns = taken_ns.saturating_sub(trx.get().since_ns);
+            self.metrics.record_alone(Step::Queue, queue_ns, 1);
+            if let Some(trace) = trx.get().request.trace() {
+                snapshot.is_traced = true;
+                trace.note(Step::Queue, queue_ns);
+                trace.note(Step::Write, write_ns);
+                trace.note(Step::Flush, flush_ns);
+            }
         }
         let size = group.len() as u64;
-        self.metrics.record_alone(Step::Write, began_ns.saturating_sub(taken_ns), size);
-        self.metrics.flushed(ended_ns.saturating_sub(began_ns), size);
+        self.metrics.record_alone(Step::Write, write_ns, size);
+        self.metrics.flushed(flush_ns, size);
     }
 
     /// Records that the group leaves a gate. The time it was held there counts as waiting for a replica.
     /// Returns when the next step began.
-    fn time_gate(&self, snapshot: &mut GroupSnapshot, transactions: usize) -> u64 {
+    fn time_gate(&self, snapshot: &mut GroupSnapshot, group: &[Durable<Trx>]) -> u64 {
         if snapshot.was_held.take() {
             let now_ns = self.now_ns();
             let held_ns = now_ns.saturating_sub(snapshot.since_ns);
-            self.metrics.record_alone(Step::ReplicaWait, held_ns, transactions as u64);
+            self.metrics.record_alone(Step::ReplicaWait, held_ns, group.len() as u64);
+            trace_all(group, snapshot, Step::ReplicaWait, held_ns);
             snapshot.since_ns = now_ns;
         }
         snapshot.since_ns
@@ -240,6 +255,8 @@ pub struct GroupSnapshot {
     since_ns: u64,
     /// A gate has held the group since then.
     was_held: Cell<bool>,
+    /// A session of the group traces its commit.
+    is_traced: bool,
 }
 
 impl CommitEnv for ServerEnv {
@@ -289,6 +306,7 @@ impl CommitEnv for ServerEnv {
             binlog_end: None,
             since_ns: self.now_ns(),
             was_held: Cell::new(false),
+            is_traced: false,
         }
     }
 
@@ -369,7 +387,7 @@ impl CommitEnv for ServerEnv {
     }
 
     fn publish(&self, group: &mut [Durable<Trx>], snapshot: &mut GroupSnapshot) {
-        let began_ns = self.time_gate(snapshot, group.len());
+        let began_ns = self.time_gate(snapshot, group);
         let view = snapshot.view.take().expect("a group is published once");
         let last = view.seq();
         let mut published = self.view.write();
@@ -382,11 +400,13 @@ impl CommitEnv for ServerEnv {
         let size = group.len() as u64;
         self.metrics.published(size, logged(group));
         snapshot.since_ns = self.now_ns();
-        self.metrics.record_alone(Step::Publish, snapshot.since_ns.saturating_sub(began_ns), size);
+        let publish_ns = snapshot.since_ns.saturating_sub(began_ns);
+        self.metrics.record_alone(Step::Publish, publish_ns, size);
+        trace_all(group, snapshot, Step::Publish, publish_ns);
     }
 
     fn released(&self, group: &[Durable<Trx>], snapshot: &mut GroupSnapshot) {
-        self.time_gate(snapshot, group.len());
+        self.time_gate(snapshot, group);
     }
 
     fn notified(&self, transactions: usize, ns: u64) {
@@ -473,4 +493,11 @@ fn stream_trx(stream: &mut Stream, trx: &Trx, commit_id: Option<u64>, out: &mut 
     let head = GtidHead { gtid, commit_id, flags2, xid, flags, timestamp: part.timestamp };
     let has_xid = part.kind == GroupKind::Transaction;
     stream.append_trx(out, &head, &part.events, has_xid.then_some(trx.xid));
+}
+
+/// Traces a step of a group, if one of its sessions traces.
+fn trace_all(group: &[Durable<Trx>], snapshot: &GroupSnapshot, step: Step, ns: u64) {
+    if snapshot.is_traced {
+        group.iter().filter_map(|trx| trx.get().request.trace()).for_each(|trace| trace.note(step, ns));
+    }
 }

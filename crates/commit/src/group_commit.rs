@@ -57,6 +57,7 @@ use std::time::Duration;
 
 use cohort_base::{DomainId, Gtid, ServerId};
 
+use crate::metrics::StageTrace;
 use crate::return_times::ReturnTimes;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 
@@ -99,6 +100,8 @@ pub struct ClientCommits {
     /// server. Written at the order stage, read by the connection after its commit.
     last_seq_no: AtomicU64,
     last_origin: AtomicU64,
+    /// The steps of its commits, if it traces them.
+    pub trace: StageTrace,
 }
 
 impl ClientCommits {

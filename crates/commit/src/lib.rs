@@ -97,7 +97,7 @@ pub use archive::{
 };
 pub use backup::{
     BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, PIECE_BYTES,
-    ReplicaPositions, ServerIdentity,
+    ParentBackup, ReplicaPositions, ServerIdentity,
 };
 pub use commit_env::{CommitEnv, Stopped, Wake};
 pub use convert::{Converted, convert, layout_on_disk, make_logs};
@@ -107,7 +107,7 @@ pub use error::{CheckpointError, CommitError, FlushError, PurgeError};
 pub use group_commit::{ClientCommits, GroupCommitOptions, GroupCommitPolicy, Triggers};
 pub use logs::LogLayout;
 pub use logs::Overlap;
-pub use metrics::{Metrics, Step, StepSnapshot};
+pub use metrics::{Metrics, StageTrace, Step, StepSnapshot};
 pub use options::{BinlogSettings, CoordinatorOptions, Unreleased};
 pub use options::{FailpointHook, StopHook};
 pub use pipeline::Pipeline;

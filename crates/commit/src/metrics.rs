@@ -12,7 +12,7 @@
 //! Where a lock excludes other writers, recording uses plain loads and stores. A transaction then costs two
 //! readings of the clock (four, if it is alone in its batch) and some nanoseconds, a group six readings.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cohort_base::{Histogram, HistogramSnapshot, add_alone};
 
@@ -69,6 +69,44 @@ impl Step {
             Step::Publish => "publish",
             Step::Acknowledge => "acknowledge",
         }
+    }
+}
+
+/// Durations of the steps of a session's commits, while it traces a statement. The threads that hold the
+/// stages write them; the session reads them after its reply has left.
+#[derive(Debug, Default)]
+pub struct StageTrace {
+    is_on: AtomicBool,
+    ns: [AtomicU64; Step::ALL.len()],
+}
+
+impl StageTrace {
+    /// Begins a statement.
+    pub fn begin(&self) {
+        self.ns.iter().for_each(|ns| ns.store(0, Ordering::Relaxed));
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops recording.
+    pub fn end(&self) {
+        self.is_on.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns whether the session traces.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Adds the duration of a step.
+    pub(crate) fn note(&self, step: Step, ns: u64) {
+        self.ns[step as usize].fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Returns the names and durations of all steps but `acknowledge`, which follows the reply.
+    pub fn steps(&self) -> Vec<(&'static str, u64)> {
+        let steps = Step::ALL.iter().zip(&self.ns).filter(|(step, _)| **step != Step::Acknowledge);
+        steps.map(|(step, ns)| (step.name(), ns.load(Ordering::Relaxed))).collect()
     }
 }
 

@@ -59,6 +59,9 @@ impl Coordinator {
             Ok((reserved, spilled, staged)) => {
                 let since_ns = self.now_ns();
                 self.metrics().record(Step::Prepare, since_ns.saturating_sub(began_ns), 1);
+                if let Some(trace) = request.trace() {
+                    trace.note(Step::Prepare, since_ns.saturating_sub(began_ns));
+                }
                 let trx = Trx {
                     request,
                     spilled,

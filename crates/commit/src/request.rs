@@ -9,6 +9,7 @@ use cohort_engine::{Redo, StagedRedo};
 use cohort_locks::{LockOwner, WritePermit};
 
 use crate::group_commit::ClientCommits;
+use crate::metrics::StageTrace;
 use crate::reservations::TrxReservations;
 use crate::stage;
 
@@ -72,6 +73,14 @@ pub struct CommitRequest {
     /// The connection's commit history, for the group-commit policy; one per session, `None` for the server's
     /// own transactions.
     pub client: Option<Arc<ClientCommits>>,
+}
+
+impl CommitRequest {
+    /// Returns where the steps are traced, if they are.
+    #[inline]
+    pub(crate) fn trace(&self) -> Option<&StageTrace> {
+        self.client.as_deref().map(|client| &client.trace).filter(|trace| trace.is_on())
+    }
 }
 
 /// Redo that is too large for a log record, in a file that is durable before the transaction is ordered.

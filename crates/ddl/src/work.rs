@@ -189,7 +189,7 @@ fn commit_with(
     failed.map_or(Ok(()), Err)
 }
 
-/// Removes the stored times of runs of events that are dropped.
+/// Removes the times of runs of events that are dropped or replaced.
 fn forget_runs(ctx: &mut StatementContext<'_>, changes: &[CatalogChange]) -> SqlResult<()> {
     let catalog = ctx.db.catalog();
     for change in changes {
@@ -202,6 +202,7 @@ fn forget_runs(ctx: &mut StatementContext<'_>, changes: &[CatalogChange]) -> Sql
         };
         for event in events.into_iter().filter(|event| ctx.db.event_runs.has(event)) {
             ctx.trx.forget_event_run(&EventRuns::stored_name(event))?;
+            ctx.db.event_runs.forget(event);
         }
     }
     Ok(())

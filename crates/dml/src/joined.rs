@@ -14,7 +14,7 @@ use crate::returning::{FixedAnswers, Returned, Returning, scope_of_view};
 use crate::row_change::{Outcome, RowChange, RowPipeline, RowSteps};
 use crate::rules::refuse_generated;
 use cohort_catalog::Table;
-use cohort_optimize::{Plan, Spans};
+use cohort_optimize::{PartId, Plan, Spans};
 use cohort_plan::{
     Binder, ChangeAssignment, ChangeClauses, ChangeTarget, Clause, PlanContext, Scope, bind_insert_view,
     bind_joined_delete, bind_joined_update,
@@ -362,6 +362,7 @@ fn source(
     let plan: Plan = cohort_optimize::optimize(&query, &subqueries, &common, &stats)?;
     let body = PlanBody::Tree(Box::new(plan));
     let shape = PlanShape::of(&body);
+    let first_part = PartId(ctx.new_parts(body.parts()));
     let plan = QueryPlan {
         body,
         shape,
@@ -370,6 +371,7 @@ fn source(
         into: Vec::new(),
         has_limit: query.limit.count.is_some(),
         calls_back: ctx.calls_back.get(),
+        first_part,
     };
     Ok((plan, is_multi))
 }

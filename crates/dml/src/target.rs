@@ -5,7 +5,6 @@
 //! before it is changed (it has been locked since it was found).
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use cohort_catalog::{ROWS, Table};
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
@@ -58,9 +57,10 @@ impl TargetPlan {
         let Some(profile) = ctx.session.statement.profile() else {
             return self.for_each_row(ctx, wait, order, written, None, change);
         };
-        let (start, counters) = (Instant::now(), profile.counters(&*self.table));
-        let outcome = self.for_each_row(ctx, wait, order, written, Some(&counters), change);
-        counters.add(NodeProfile { loops: 1, nanos: nanos_since(start), ..NodeProfile::default() });
+        let (start, counters) = (profile.clock(), profile.counters(self.part));
+        counters.count(1, 0, 0);
+        let outcome = self.for_each_row(ctx, wait, order, written, Some(counters), change);
+        counters.add(NodeProfile { nanos: nanos_since(start), ..NodeProfile::default() });
         outcome
     }
 
@@ -177,7 +177,7 @@ impl TargetPlan {
         let found = search.cursor.next(trx, &mut counting, row)?;
         search.read += read;
         if let Some(counters) = search.counters {
-            counters.add(NodeProfile { read, rows: found.into(), ..NodeProfile::default() });
+            counters.count(0, read, found.into());
         }
         Ok(found)
     }

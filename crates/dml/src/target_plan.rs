@@ -6,7 +6,8 @@ use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
 use cohort_optimize::{
-    Access, Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, RowCosts, Spans, WantedOrder, conditions,
+    Access, Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, PartId, RowCosts, Spans, WantedOrder,
+    conditions,
 };
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope, allowed_indexes, bind_plain_limit};
@@ -28,6 +29,10 @@ pub struct TargetPlan {
     pub sort: Vec<(Expr, SortKey)>,
     /// LIMIT, an unsigned constant during an execution.
     pub limit: Option<Expr>,
+    /// Its number among the parts of the statement's plan.
+    pub part: PartId,
+    /// Estimated number of rows.
+    pub rows: f64,
 }
 
 /// Binds and plans a single table with its WHERE, ORDER BY and LIMIT. `change` is the privilege needed for
@@ -75,7 +80,9 @@ pub fn plan_target(
     if choice.ordered {
         sort.clear();
     }
-    Ok(TargetPlan { table: base, scope, access: choice.access, filter: all_of(conjuncts), sort, limit })
+    let (part, rows) = (PartId(ctx.new_parts(1)), choice.rows);
+    let filter = all_of(conjuncts);
+    Ok(TargetPlan { table: base, scope, access: choice.access, filter, sort, limit, part, rows })
 }
 
 /// Returns the number of entries to assume for the table at least: enough for the planner to prefer an index

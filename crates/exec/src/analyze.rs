@@ -42,7 +42,9 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let (plan, profile) = self.run_measured(statement, job, &mut Discarded(sink))?;
+        let outcome = self.run_measured(statement, job, &mut Discarded(sink));
+        self.state.statement.measure(None);
+        let (plan, profile) = outcome?;
         let (columns, rows) = match format {
             ExplainFormat::AnalyzeJson => explain_json(&plan.plan, Some(&profile)),
             _ => {
@@ -59,23 +61,21 @@ impl Session {
         statement: &Statement,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
-    ) -> SqlResult<(CachedPlan, Arc<PlanProfile>)> {
+    ) -> SqlResult<(Arc<CachedPlan>, Arc<PlanProfile>)> {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
-            let profile = Arc::new(PlanProfile::default());
-            let around = self.state.statement.measure(None);
+            let around = self.state.statement.times_plans.replace(true);
             let outcome = self.in_statement(job, sink, |ctx, sink| {
                 let start = Instant::now();
-                let plan = make_plan(&catalog, ctx.session, job.params, job.source, statement)?;
+                let plan = Arc::new(make_plan(&catalog, ctx.session, job.params, job.source, statement)?);
                 plan.check_viewer(ctx.session)?;
-                profile.set_planning(nanos_since(start));
-                ctx.session.statement.measure(Some(Arc::clone(&profile)));
+                ctx.session.statement.planning_ns.set(nanos_since(Some(start)));
                 Ok((execute(ctx, &plan, sink)?, plan))
             });
-            self.state.statement.measure(around);
-            match outcome? {
-                (Executed::Stale, _) => {}
-                (executed, plan) => {
+            self.state.statement.times_plans.set(around);
+            match (outcome?, self.state.statement.profile()) {
+                ((Executed::Stale, _), _) | (_, None) => {}
+                ((executed, plan), Some(profile)) => {
                     if let Executed::Changed(outcome) = executed
                         && let Some(id) = outcome.generated_id
                     {

@@ -129,6 +129,12 @@ impl ResultSink for Outcome {
     }
 }
 
+/// Tables of the schema mysql whose row events are skipped, because they are views of the catalog here.
+/// MariaDB's event scheduler logs the deletion of a row of mysql.event if the event leaves a transaction
+/// open.
+const OF_SOURCE: [&[u8]; 6] =
+    [b"event", b"help_category", b"help_keyword", b"help_relation", b"help_topic", b"proc"];
+
 /// A job without text and parameters.
 const NO_JOB: Job<'static> =
     Job { text: &[], param_at: &[], params: &[], source: ParamSource::Literals, more: false };
@@ -263,6 +269,14 @@ impl Applier {
         timestamp: u32,
         rules: &ApplyRules,
     ) -> SqlResult<()> {
+        if map.db[..] == *b"mysql" && OF_SOURCE.contains(&&map.table[..]) {
+            let table = String::from_utf8_lossy(&map.table);
+            log::warn!(
+                "Slave SQL: changes of rows of mysql.{table} are not applied: repeat them here by statements about \
+                 programs or events"
+            );
+            return Ok(());
+        }
         match self.hold(map, rows, annotation, timestamp, rules)? {
             true => Ok(()),
             false => self.apply_rows(map, rows, annotation, timestamp, rules),

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::frame::KnownStatement;
+use crate::known_statement::KnownStatement;
 use cohort_catalog::{Catalog, Table, View};
 use cohort_config::Counter;
 use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, Returning, UpdatePlan};
@@ -14,11 +14,12 @@ use cohort_optimize::ReadMode;
 use cohort_plan::{Binder, ParamSource, PlanContext, calls_back};
 use cohort_program::ResultColumn;
 use cohort_protocol::ColumnMeta;
-use cohort_query::{QueryPlan, plan_query, plan_query_within};
+use cohort_query::{PlanBody, QueryPlan, plan_query, plan_query_within};
 use cohort_session::access::{self, RoutineNeed, TableNeed};
 use cohort_session::{Reached, RootTable, Roots, SessionNames, SessionState};
 use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement, TriggerEvent};
+use cohort_table::is_current;
 use cohort_types::{Level, SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
@@ -26,6 +27,8 @@ const VIEW_BYTES_OF_A_BYTE: usize = 24;
 /// Minimum bytes of a plan; [`COLUMN_BYTES`] is added for each result column.
 const PLAN_BYTES: usize = 3 << 10;
 const COLUMN_BYTES: usize = 400;
+/// Estimated number of rows from which on the reads of one table are counted.
+const COUNTED_ROWS_MIN: u64 = 100;
 
 /// A query or data change, bound and planned.
 pub(crate) enum Planned {
@@ -50,6 +53,8 @@ pub struct CachedPlan {
     pub(crate) needs: Vec<TableNeed>,
     /// Views that the plan reads.
     pub(crate) views: Vec<Arc<View>>,
+    /// Tables that the statement names. The plan may not read all of them.
+    named: Vec<Arc<Table>>,
     /// Sequences that the plan's expressions name, each with true if the plan takes numbers from it.
     pub(crate) sequences: Vec<(Arc<Table>, bool)>,
     /// Stored functions that the plan calls.
@@ -57,6 +62,10 @@ pub struct CachedPlan {
     /// The names that the functions and triggers of the plan may use.
     pub(crate) reached: Option<Box<Reached>>,
     pub(crate) reusable: bool,
+    /// The rows that its parts read are counted whenever it runs.
+    pub(crate) is_counted: bool,
+    /// Number of parts whose work can be measured.
+    pub(crate) parts: u32,
     /// The statement, for statistics; set when the plan is cached by its text.
     pub(crate) statement: OnceLock<Arc<KnownStatement>>,
 }
@@ -131,6 +140,41 @@ impl CachedPlan {
         let Planned::Query(query) = &self.plan else { return false };
         let takes_numbers = self.sequences.iter().any(|(_, is_written)| *is_written);
         query.into.is_empty() && query.locks() == ReadMode::Snapshot && !takes_numbers && !query.calls_back
+    }
+
+    /// Returns whether the rows that its parts read are counted whenever it runs, for SHOW ANALYZE. A plan
+    /// that reads few rows of one table counts nothing.
+    fn counts_parts(&self) -> bool {
+        let query = match &self.plan {
+            Planned::Query(query) => Some(query),
+            Planned::Insert(insert) => insert.query(),
+            Planned::Update(update) => return update.target().rows > COUNTED_ROWS_MIN as f64,
+            Planned::Delete(delete) => return delete.target().rows > COUNTED_ROWS_MIN as f64,
+            Planned::Joined(_) => return true,
+        };
+        match query.map(|query| &query.body) {
+            Some(PlanBody::Direct(direct)) => {
+                direct.table.as_ref().is_some_and(|table| table.rows_estimate > COUNTED_ROWS_MIN)
+            }
+            Some(PlanBody::Tree(_)) => true,
+            None => false,
+        }
+    }
+
+    /// Returns whether every name of the statement has the same meaning in this version of the catalog. A
+    /// name that was found can only mean something else once its object is gone.
+    pub(crate) fn is_current(&self, catalog: &Catalog) -> bool {
+        let sequences = self.sequences.iter().map(|(table, _)| table);
+        self.named.iter().chain(sequences).all(|table| is_current(catalog, table))
+            && self.views.iter().all(|view| {
+                let now = catalog.view(&view.name.schema, &view.name.table);
+                now.is_some_and(|now| Arc::ptr_eq(now, view))
+            })
+            && self.routines.iter().all(|need| {
+                let routine = &need.routine;
+                let now = catalog.routine(routine.kind, &routine.schema, &routine.name);
+                now.is_some_and(|now| Arc::ptr_eq(now, routine))
+            })
     }
 
     pub(crate) fn reads_tables(&self) -> bool {
@@ -348,7 +392,7 @@ fn planned(
     let kinds = ctx.params.iter().map(ParamKind::of).collect();
     let warnings = session.statement.planning_warnings.take();
     let (needs, views, reusable) = (names.take_needs(), names.take_views(), ctx.reusable.get());
-    let (sequences, routines) = (names.take_sequences(), names.take_routines());
+    let (sequences, routines, named) = (names.take_sequences(), names.take_routines(), names.take_tables());
     let mut made = CachedPlan {
         plan,
         pins,
@@ -356,12 +400,16 @@ fn planned(
         warnings,
         needs,
         views,
+        named,
         sequences,
         routines,
         reached: None,
         reusable,
+        is_counted: false,
+        parts: ctx.parts(),
         statement: OnceLock::new(),
     };
+    made.is_counted = made.counts_parts();
     if made.runs_programs() {
         made.reached = Reached::by(catalog, session, made.roots()).map(Box::new);
     }

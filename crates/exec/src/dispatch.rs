@@ -42,6 +42,7 @@ use cohort_plan::ParamSource;
 use cohort_protocol::{ColumnMeta, NullSink, OkInfo, ResultHead, ResultSink, StatusFlags};
 use cohort_query::{Collect, Flow, Freshness, QueryPlan, RowCounts, RowSink, guards, run_query};
 use cohort_row::chain_too_long;
+use cohort_run::PlanProfile;
 use cohort_session::{
     Changed, Conditions, EventKind, ImplicitCommit, Job, SessionState, StatementContext, StatementTraits,
     TransactionState, access, traits_of,
@@ -57,7 +58,9 @@ use crate::cached_plan::{CachedPlan, Planned, counter_of_plan, make_plan};
 use crate::frame::kind_of_counters;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
+use crate::running_plan::MeasuredPlan;
 use crate::session::{Session, status_of};
+use crate::setup_tables;
 use crate::text_logging::run_logged;
 
 /// The outcome of a planned statement.
@@ -238,6 +241,9 @@ impl Session {
         if let Some(table) = account_tables::changed_by(&self.state, statement) {
             return self.change_account_table(table, statement, job, sink);
         }
+        if let Some(update) = setup_tables::updated_by(&self.state, statement) {
+            return self.update_setup(update, job, sink);
+        }
         self.dispatch(statement, traits, job, key, sink)
     }
 
@@ -299,6 +305,7 @@ impl Session {
                 self.caches.plans.put(key, version, plan.clone(), plan.memory_bytes(syntax));
             }
             self.report(executed, &plan, job, sink);
+            self.frame.planned = Some(plan);
             return Ok(());
         }
         Err(definition_changed())
@@ -321,6 +328,7 @@ impl Session {
             let planned = self.plan_and_execute(statement, job, sink)?;
             let Some((plan, version, executed)) = planned else { continue };
             self.report(executed, &plan, job, sink);
+            self.frame.planned = Some(Arc::clone(&plan));
             return Ok(plan.reusable.then_some((plan, version)));
         }
         Err(definition_changed())
@@ -337,7 +345,7 @@ impl Session {
         let catalog = self.state.db.catalog();
         self.in_statement(job, sink, |ctx, sink| {
             let plan = match make_plan(&catalog, ctx.session, job.params, job.source, statement) {
-                Ok(plan) => plan,
+                Ok(plan) => Arc::new(plan),
                 Err(error) if is_of_definitions(&error) => {
                     return match await_definitions(ctx, statement, &catalog, error.code)? {
                         Freshness::Stale => {
@@ -352,14 +360,14 @@ impl Session {
             ctx.eval.set_row_number(1);
             let executed = execute(ctx, &plan, sink)?;
             let is_stale = matches!(executed, Executed::Stale);
-            Ok((!is_stale).then(|| (Arc::new(plan), catalog.version, executed)))
+            Ok((!is_stale).then_some((plan, catalog.version, executed)))
         })
     }
 
     /// Runs a cached plan. Returns false if it is stale.
     pub(crate) fn run_cached(
         &mut self,
-        plan: &CachedPlan,
+        plan: &Arc<CachedPlan>,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<bool> {
@@ -671,15 +679,51 @@ fn statement_status(trx: &SessionTrx, session: &SessionState, more: bool) -> Sta
 /// Runs a new plan.
 pub(crate) fn execute(
     ctx: &mut StatementContext<'_>,
-    cached: &CachedPlan,
+    cached: &Arc<CachedPlan>,
     sink: &mut dyn ResultSink,
 ) -> SqlResult<Executed> {
     check_needs(ctx, cached)?;
     run_plan(ctx, cached, sink)
 }
 
-/// Locks the tables and runs the plan.
+/// Locks the tables and runs the plan. Meanwhile it is shown to SHOW EXPLAIN and SHOW ANALYZE.
 fn run_plan(
+    ctx: &mut StatementContext<'_>,
+    cached: &Arc<CachedPlan>,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
+    let process = ctx.process;
+    let is_timed = ctx.session.statement.times_plans.get();
+    if is_timed || cached.is_counted || ctx.session.identity.acts_as_definer {
+        return run_measured(ctx, cached, is_timed, sink);
+    }
+    process.plan().during(cached, || run_alone(ctx, cached, sink))
+}
+
+/// Variant that measures the work of the plan's parts. Times stay with the statement for its logs.
+#[cold]
+fn run_measured(
+    ctx: &mut StatementContext<'_>,
+    cached: &Arc<CachedPlan>,
+    is_timed: bool,
+    sink: &mut dyn ResultSink,
+) -> SqlResult<Executed> {
+    let profile = Arc::new(match is_timed {
+        true => PlanProfile::timing(cached.parts, ctx.session.statement.planning_ns.take()),
+        false => PlanProfile::counting(cached.parts),
+    });
+    let around = ctx.session.statement.measure(Some(Arc::clone(&profile)));
+    let session = ctx.session;
+    let definer = session.identity.acts_as_definer.then(|| session.info.account.clone());
+    let measured = MeasuredPlan { plan: Arc::clone(cached), profile, definer };
+    let outcome = ctx.process.plan().during(&measured, || run_alone(ctx, cached, sink));
+    if !is_timed {
+        ctx.session.statement.measure(around);
+    }
+    outcome
+}
+
+fn run_alone(
     ctx: &mut StatementContext<'_>,
     cached: &CachedPlan,
     sink: &mut dyn ResultSink,

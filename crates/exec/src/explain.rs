@@ -13,7 +13,7 @@ use cohort_sql::ast::{ExplainFormat, SetOperator};
 use cohort_types::{Collation, Value};
 
 use crate::cached_plan::Planned;
-use crate::explain_access::{Line, Profiled, Read};
+use crate::explain_access::{Line, Measures, Profiled, Read};
 
 /// Returns columns and rows of EXPLAIN, or of ANALYZE if there is a `profile`.
 /// `extended` adds column `filtered`, which is 100 for every table because the planner does not estimate it.
@@ -23,7 +23,7 @@ pub(crate) fn explain(
     profile: Option<&PlanProfile>,
     known: &dyn Known,
 ) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
-    let mut lines = Lines { rows: Vec::new(), profile, known };
+    let mut lines = Lines { rows: Vec::new(), profile, measures: None, known };
     match plan {
         Planned::Query(query) => lines.query(query),
         Planned::Insert(insert) => match insert.query() {
@@ -79,7 +79,7 @@ pub(crate) fn explain_columns(format: ExplainFormat) -> Vec<ColumnMeta> {
             let more = [two_decimals("r_rows"), two_decimals("filtered"), two_decimals("r_filtered")];
             columns.splice(ROWS + 1..ROWS + 1, more);
         }
-        ExplainFormat::Json => columns = vec![ColumnMeta::text("EXPLAIN", 78)],
+        ExplainFormat::Json | ExplainFormat::Tree => columns = vec![ColumnMeta::text("EXPLAIN", 78)],
         ExplainFormat::AnalyzeJson => columns = vec![ColumnMeta::text("ANALYZE", 78)],
     }
     columns
@@ -119,6 +119,8 @@ pub(crate) trait Known {
 struct Lines<'l> {
     rows: Vec<Row>,
     profile: Option<&'l PlanProfile>,
+    /// Measurements of the query that is shown.
+    measures: Option<Measures<'l>>,
     known: &'l dyn Known,
 }
 
@@ -177,6 +179,7 @@ struct Block {
 
 impl Lines<'_> {
     fn query(&mut self, plan: &QueryPlan) {
+        self.measures = self.profile.map(|profile| Measures::of_query(profile, plan));
         match &plan.body {
             PlanBody::Direct(direct) => self.direct(direct),
             PlanBody::Tree(tree) => self.tree(tree),
@@ -197,7 +200,7 @@ impl Lines<'_> {
             return self.push(plan.block, "SIMPLE", None, line);
         }
         let mut line = read.line(Some(table.rows_estimate));
-        line.measured = self.profile.map(|profile| Profiled::of(profile, table));
+        line.measured = self.measures.as_ref().map(|measures| measures.reads(DirectPlan::READS));
         let groups = plan.group.as_ref().is_some_and(|g| g.explicit);
         if groups || plan.distinct {
             line.extra.push("Using temporary");
@@ -272,9 +275,9 @@ impl Lines<'_> {
             Node::Virtual(scan) => {
                 let mut line = Line::of_kind("ALL");
                 line.extra.extend(scan.filter.is_some().then_some("Using where"));
-                line.measured = self.profile.map(|profile| {
-                    let mut measured = Profiled::of(profile, &**scan);
-                    measured.read.rows = profile.of(node).unwrap_or_default().rows;
+                line.measured = self.measures.as_ref().map(|measures| {
+                    let mut measured = measures.reads(scan.part);
+                    measured.read.rows = measures.node(node).rows;
                     measured
                 });
                 self.table(scan.block, &scan.name, line, block);
@@ -286,7 +289,8 @@ impl Lines<'_> {
                     JoinMethod::Json(scan) => {
                         let mut line = Line::of_json_table();
                         line.extra.extend(join.on.is_some().then_some("Using where"));
-                        line.measured = self.profile.map(|profile| Profiled::of(profile, node));
+                        let measures = self.measures.as_ref();
+                        line.measured = measures.map(|m| Profiled { read: m.node(node), other: None });
                         self.table(scan.block, &scan.name, line, block);
                     }
                     JoinMethod::Hash { right: Node::Scan(scan), .. } => {
@@ -341,7 +345,7 @@ impl Lines<'_> {
         let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
         let mut line = read.line(Some(scan.rows as u64));
         line.extra.extend(how);
-        line.measured = self.profile.map(|profile| Profiled::of(profile, scan));
+        line.measured = self.measures.as_ref().map(|measures| measures.reads(scan.part));
         self.table(scan.block, &scan.name, line, block);
     }
 
@@ -362,7 +366,8 @@ impl Lines<'_> {
         let columns = &Columns::All;
         let read = Read { table: &target.table, access: &target.access, filter, columns };
         let mut line = read.line_of_change();
-        line.measured = self.profile.map(|profile| Profiled::of(profile, &*target.table));
+        let read = self.profile.map(|profile| profile.of(target.part));
+        line.measured = read.map(|read| Profiled { read, other: None });
         if !target.sort.is_empty() {
             line.extra.push("Using filesort");
         }

@@ -1,10 +1,14 @@
 //! EXPLAIN of one table access: access type, keys, key length, compared values, and the remaining condition.
 
+use std::collections::HashMap;
+
 use cohort_catalog::{Index, IndexColumn, ROWS, Table};
 use cohort_expr::Expr;
-use cohort_optimize::{Access, Columns, Sarg, Span, Spans, conditions};
+use cohort_optimize::{Access, Columns, Node, PartId, Sarg, Span, Spans, conditions};
 use cohort_plan::conjuncts::split;
-use cohort_run::{NodeProfile, PlanProfile};
+use cohort_query::{DirectPlan, PlanBody, QueryPlan};
+use cohort_run::{NodeProfile, PlanParts, PlanProfile};
+use cohort_sql::without_secrets;
 use cohort_types::KeyPart;
 
 /// Columns of an EXPLAIN line after the table name.
@@ -31,11 +35,46 @@ pub(super) struct Profiled {
     pub(super) other: Option<u64>,
 }
 
-impl Profiled {
-    pub(super) fn of<T: ?Sized>(profile: &PlanProfile, part: &T) -> Profiled {
-        Profiled { read: profile.of(part).unwrap_or_default(), other: None }
+/// The measurements of one query.
+pub(super) struct Measures<'m> {
+    parts: PlanParts<'m>,
+    /// Numbers of the operators, by address.
+    numbers: HashMap<*const Node, PartId>,
+}
+
+impl<'m> Measures<'m> {
+    /// Returns the measurements of a query of the statement that was measured.
+    pub(super) fn of_query(profile: &'m PlanProfile, query: &QueryPlan) -> Measures<'m> {
+        let mut numbers = HashMap::new();
+        if let PlanBody::Tree(plan) = &query.body {
+            plan.each_part(&mut |node, part| _ = numbers.insert(std::ptr::from_ref(node), part));
+        }
+        Measures { parts: PlanParts { profile, first: query.first_part }, numbers }
     }
 
+    /// Returns whether times were measured.
+    pub(super) fn is_timed(&self) -> bool {
+        self.parts.profile.is_timed()
+    }
+
+    /// Returns the measurements of an operator.
+    pub(super) fn node(&self, node: &Node) -> NodeProfile {
+        let part = self.numbers.get(&std::ptr::from_ref(node));
+        part.map_or_else(NodeProfile::default, |part| self.parts.of(*part))
+    }
+
+    /// Returns the measurements of the reads of a table.
+    pub(super) fn reads(&self, part: PartId) -> Profiled {
+        Profiled { read: self.parts.of(part), other: None }
+    }
+
+    /// Returns the measurements of a direct plan.
+    pub(super) fn direct(&self) -> NodeProfile {
+        self.parts.of(DirectPlan::WHOLE)
+    }
+}
+
+impl Profiled {
     /// Returns the average number of rows per loop, `None` if the table was never read.
     pub(super) fn rows(&self) -> Option<f64> {
         (self.read.loops > 0).then(|| self.read.read as f64 / self.read.loops as f64)
@@ -49,6 +88,12 @@ impl Profiled {
         };
         (self.read.loops > 0).then_some(share)
     }
+}
+
+/// Returns an expression as text, with passwords and keys masked.
+pub(super) fn shown_expr(expr: &Expr) -> String {
+    let text = expr.to_string();
+    String::from_utf8_lossy(&without_secrets(text.as_bytes(), None)).into_owned()
 }
 
 impl Line {
@@ -94,7 +139,7 @@ impl Read<'_> {
         if let (Some(span), true) = (self.one_span(), kind != "range") {
             let name = |e: &Expr| match e.columns().is_empty() {
                 true => "const".to_owned(),
-                false => e.to_string().replace('`', ""),
+                false => shown_expr(e).replace('`', ""),
             };
             line.reference = Some(span.eq.iter().map(name).collect::<Vec<_>>().join(","));
         }

@@ -15,7 +15,7 @@
 
 use cohort_dml::TargetPlan;
 use cohort_expr::Expr;
-use cohort_optimize::{Columns, JoinMethod, Node, Plan, Scan};
+use cohort_optimize::{Columns, JoinMethod, Node, PartId, Plan, Scan};
 use cohort_protocol::ColumnMeta;
 use cohort_query::{DirectPlan, PlanBody, QueryPlan};
 use cohort_run::{NodeProfile, PlanProfile};
@@ -24,13 +24,30 @@ use cohort_types::Value;
 
 use crate::cached_plan::Planned;
 use crate::explain::{block_of, explain_columns};
-use crate::explain_access::{Line, Profiled, Read};
+use crate::explain_access::{Line, Measures, Profiled, Read, shown_expr};
 use crate::plan_json::{Json, Members};
 
 /// Returns column and row of EXPLAIN FORMAT=JSON, or of ANALYZE FORMAT=JSON if there is a `profile`.
 pub(crate) fn explain_json(
     plan: &Planned,
     profile: Option<&PlanProfile>,
+) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
+    explain_whole(plan, profile, None)
+}
+
+/// Returns column and row of SHOW ANALYZE FORMAT=JSON for a statement that has been running for `took_ms`.
+pub(crate) fn explain_json_in_progress(
+    plan: &Planned,
+    profile: &PlanProfile,
+    took_ms: u64,
+) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
+    explain_whole(plan, Some(profile), Some(took_ms))
+}
+
+fn explain_whole(
+    plan: &Planned,
+    profile: Option<&PlanProfile>,
+    in_progress_ms: Option<u64>,
 ) -> (Vec<ColumnMeta>, Vec<Vec<Value>>) {
     let block = match plan {
         Planned::Query(query) => of_query(query, profile),
@@ -45,8 +62,9 @@ pub(crate) fn explain_json(
         Planned::Delete(delete) => of_target("delete", delete.target(), profile),
         Planned::Joined(change) => of_query(change.source(), profile),
     };
-    let mut whole = Vec::new();
-    if let Some(profile) = profile {
+    let mut whole: Members =
+        in_progress_ms.map(|ms| ("r_query_time_in_progress_ms", Json::Number(ms))).into_iter().collect();
+    if let Some(profile) = profile.filter(|profile| profile.is_timed()) {
         let planning = vec![("r_total_time_ms", milliseconds(profile.planning()))];
         whole.push(("query_optimization", Json::Object(planning)));
     }
@@ -65,27 +83,35 @@ fn milliseconds(nanos: u64) -> Json {
     Json::Real(nanos as f64 / 1e6)
 }
 
-/// Returns the number of loops and their total time.
-fn loops_and_time(measure: NodeProfile) -> Members {
-    vec![("r_loops", Json::Number(measure.loops)), ("r_total_time_ms", milliseconds(measure.nanos))]
+/// Returns the number of loops, and their total time if times were measured.
+fn loops_and_time(measure: NodeProfile, is_timed: bool) -> Members {
+    let mut members = vec![("r_loops", Json::Number(measure.loops))];
+    members.extend(is_timed.then(|| ("r_total_time_ms", milliseconds(measure.nanos))));
+    members
 }
 
 fn of_target(what: &'static str, target: &TargetPlan, profile: Option<&PlanProfile>) -> Members {
     let filter = target.filter.as_ref();
     let read = Read { table: &target.table, access: &target.access, filter, columns: &Columns::All };
     let mut line = read.line_of_change();
-    line.measured = profile.map(|profile| Profiled::of(profile, &*target.table));
-    let total = line.measured.map(|measured| ("r_total_time_ms", milliseconds(measured.read.nanos)));
+    line.measured = profile.map(|profile| Profiled { read: profile.of(target.part), other: None });
+    let timed = line.measured.filter(|_| is_timed(profile));
+    let total = timed.map(|measured| ("r_total_time_ms", milliseconds(measured.read.nanos)));
     let mut table = vec![(what, Json::Number(1))];
-    table.extend(table_members(&target.table.name.table, line, target.filter.as_ref()));
+    table.extend(table_members(&target.table.name.table, line, target.filter.as_ref(), is_timed(profile)));
     block(1, total.into_iter().chain([("table", Json::Object(table))]).collect())
 }
 
+fn is_timed(profile: Option<&PlanProfile>) -> bool {
+    profile.is_some_and(PlanProfile::is_timed)
+}
+
 fn of_query(query: &QueryPlan, profile: Option<&PlanProfile>) -> Members {
+    let measures = profile.map(|profile| Measures::of_query(profile, query));
     match &query.body {
-        PlanBody::Direct(direct) => of_direct(direct, profile),
+        PlanBody::Direct(direct) => of_direct(direct, measures),
         PlanBody::Tree(plan) => {
-            let mut blocks = Blocks { plan, profile, last: 0, kept: vec![false; plan.common.len()] };
+            let mut blocks = Blocks { plan, measures, last: 0, kept: vec![false; plan.common.len()] };
             let mut root = blocks.block(&plan.root, None);
             let subqueries: Vec<Json> = plan
                 .subqueries
@@ -104,20 +130,21 @@ fn of_query(query: &QueryPlan, profile: Option<&PlanProfile>) -> Members {
     }
 }
 
-fn of_direct(direct: &DirectPlan, profile: Option<&PlanProfile>) -> Members {
+fn of_direct(direct: &DirectPlan, measures: Option<Measures<'_>>) -> Members {
     let Some(table) = &direct.table else {
         return block(direct.block, vec![("table", no_tables())]);
     };
     let filter = table.filter.as_ref();
     let read = Read { table: &table.table, access: &table.access, filter, columns: &table.columns };
     let mut line = read.line(Some(table.rows_estimate));
-    let whole = profile.map(|profile| profile.of(&direct.items).unwrap_or_default());
-    line.measured = profile.map(|profile| {
-        let mut measured = Profiled::of(profile, table);
+    let is_timed = measures.as_ref().is_some_and(Measures::is_timed);
+    let whole = measures.as_ref().map(Measures::direct);
+    line.measured = measures.map(|measures| {
+        let mut measured = measures.reads(DirectPlan::READS);
         measured.other = whole.map(|whole| whole.nanos.saturating_sub(measured.read.nanos));
         measured
     });
-    let members = table_members(&table.name, line, table.filter.as_ref());
+    let members = table_members(&table.name, line, table.filter.as_ref(), is_timed);
     let mut inner = nested_loop(vec![Json::Object(vec![("table", Json::Object(members))])]);
     if direct.group.as_ref().is_some_and(|group| group.explicit) || direct.distinct {
         inner = vec![("temporary_table", Json::Object(inner))];
@@ -125,7 +152,7 @@ fn of_direct(direct: &DirectPlan, profile: Option<&PlanProfile>) -> Members {
     if !direct.sort.is_empty() || direct.group.as_ref().is_some_and(|group| group.sort_by_key) {
         inner = vec![("filesort", Json::Object(inner))];
     }
-    let head = whole.map(loops_and_time).unwrap_or_default();
+    let head = whole.map(|whole| loops_and_time(whole, is_timed)).unwrap_or_default();
     block(direct.block, head.into_iter().chain(inner).collect())
 }
 
@@ -137,7 +164,7 @@ fn nested_loop(tables: Vec<Json>) -> Members {
     vec![("nested_loop", Json::List(tables))]
 }
 
-fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
+fn table_members(name: &str, line: Line, condition: Option<&Expr>, is_timed: bool) -> Members {
     let mut members = vec![("table_name", Json::Text(name.to_owned()))];
     if let Some(kind) = line.kind {
         members.push(("access_type", Json::Text(kind.to_owned())));
@@ -158,16 +185,18 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
     members.extend(line.rows.map(|rows| ("rows", Json::Number(rows))));
     if let Some(measured) = measured {
         members.push(("r_rows", measured.rows().map_or(Json::Null, Json::Real)));
-        if measured.read.loops > 0 {
+        if measured.read.loops > 0 && is_timed {
             members.push(("r_table_time_ms", milliseconds(measured.read.nanos)));
         }
-        members.extend(measured.other.map(|nanos| ("r_other_time_ms", milliseconds(nanos))));
+        members.extend(
+            measured.other.filter(|_| is_timed).map(|nanos| ("r_other_time_ms", milliseconds(nanos))),
+        );
     }
     members.push(("filtered", Json::Number(100)));
     if let Some(measured) = measured {
         members.push(("r_filtered", measured.filtered().map_or(Json::Null, Json::Real)));
     }
-    members.extend(condition.map(|condition| ("attached_condition", Json::Text(condition.to_string()))));
+    members.extend(condition.map(|condition| ("attached_condition", Json::Text(shown_expr(condition)))));
     members.extend(line.extra.contains(&"Using index").then_some(("using_index", Json::True)));
     members
 }
@@ -175,7 +204,7 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>) -> Members {
 /// State of the walk over a plan of operators.
 struct Blocks<'p> {
     plan: &'p Plan,
-    profile: Option<&'p PlanProfile>,
+    measures: Option<Measures<'p>>,
     /// Highest block number so far.
     last: u32,
     /// For each common table expression, true once its block has been output.
@@ -195,14 +224,19 @@ impl<'p> Blocks<'p> {
         self.last = self.last.max(id);
         let mut members = block(id, Vec::new());
         members.extend(operation.map(|operation| ("operation", Json::Text(operation.to_owned()))));
-        members.extend(self.measure(node).map(loops_and_time).unwrap_or_default());
+        let is_timed = self.is_timed();
+        members.extend(self.measure(node).map(|m| loops_and_time(m, is_timed)).unwrap_or_default());
         members.extend(self.body(node));
         members
     }
 
     /// Returns the statistics of an operator, including its inputs; `None` for EXPLAIN.
     fn measure(&self, node: &Node) -> Option<NodeProfile> {
-        self.profile.map(|profile| profile.of(node).unwrap_or_default())
+        self.measures.as_ref().map(|measures| measures.node(node))
+    }
+
+    fn is_timed(&self) -> bool {
+        self.measures.as_ref().is_some_and(Measures::is_timed)
     }
 
     /// Returns the statistics of an operator without its inputs.
@@ -250,14 +284,14 @@ impl<'p> Blocks<'p> {
             }
             Node::Filter { input, condition } | Node::OneTimeFilter { input, condition } => {
                 let mut inner = self.body(input);
-                inner.insert(0, ("having_condition", Json::Text(condition.to_string())));
+                inner.insert(0, ("having_condition", Json::Text(shown_expr(condition))));
                 if !matches!(&**input, Node::Aggregate(_)) {
                     inner[0].0 = "attached_condition";
                 }
                 inner
             }
             Node::Sort(sort) => {
-                let keys = sort.keys.iter().map(|(expr, _)| expr.to_string());
+                let keys = sort.keys.iter().map(|(expr, _)| shown_expr(expr));
                 let keys: Vec<String> = keys.filter(|key| !key.is_empty()).collect();
                 let mut inner = self.body(&sort.input);
                 let mut head: Members = Vec::new();
@@ -265,7 +299,7 @@ impl<'p> Blocks<'p> {
                     head.push(("sort_key", Json::Text(keys.join(", "))));
                 }
                 if let Some(own) = self.own(node) {
-                    head.extend(loops_and_time(own));
+                    head.extend(loops_and_time(own, self.is_timed()));
                     if sort.limit.is_some() {
                         head.push(("r_used_priority_queue", Json::True));
                     }
@@ -298,16 +332,18 @@ impl<'p> Blocks<'p> {
             Node::Scan(scan) => tables.push(table(self.scan_members(scan, self.measure(node)))),
             Node::Virtual(scan) => {
                 let mut line = Line::of_kind("ALL");
-                line.measured = self.measured(&**scan, self.measure(node));
+                line.measured = self.measured(scan.part, self.measure(node));
                 if let (Some(measured), Some(whole)) = (&mut line.measured, self.measure(node)) {
                     measured.read.rows = whole.rows;
                 }
-                tables.push(table(table_members(&scan.name, line, scan.filter.as_ref())));
+                tables.push(table(table_members(&scan.name, line, scan.filter.as_ref(), self.is_timed())));
             }
-            Node::Series { .. } => tables.push(table(table_members("seq", Line::of_kind("index"), None))),
+            Node::Series { .. } => {
+                tables.push(table(table_members("seq", Line::of_kind("index"), None, false)))
+            }
             Node::Common { number } => {
                 let name = format!("<derived{}>", number + 2);
-                let mut members = table_members(&name, Line::of_kind("ALL"), None);
+                let mut members = table_members(&name, Line::of_kind("ALL"), None, false);
                 if !std::mem::replace(&mut self.kept[*number], true) {
                     let plan = self.plan;
                     let inner = self.block(&plan.common[*number].seed, None);
@@ -324,7 +360,7 @@ impl<'p> Blocks<'p> {
                     }
                     JoinMethod::Json(scan) => {
                         let line = Line { extra: Vec::new(), ..Line::of_json_table() };
-                        let mut members = table_members(&scan.name, line, join.on.as_ref());
+                        let mut members = table_members(&scan.name, line, join.on.as_ref(), false);
                         members.push(("table_function", Json::Text("json_table".into())));
                         return tables.push(table(members));
                     }
@@ -342,14 +378,14 @@ impl<'p> Blocks<'p> {
                         _ => None,
                     };
                     let parts: Vec<String> =
-                        gate.into_iter().chain(&join.on).map(|on| on.to_string()).collect();
+                        gate.into_iter().chain(&join.on).map(|on| shown_expr(on)).collect();
                     if !parts.is_empty() {
                         inner.push(("attached_condition", Json::Text(parts.join(" and "))));
                     }
                     if let Some(own) = self.own(node) {
                         inner.push(("r_loops", Json::Number(own.loops)));
                         inner.push(("r_output_rows", Json::Number(own.rows)));
-                        inner.push(("r_other_time_ms", milliseconds(own.nanos)));
+                        inner.extend(self.is_timed().then(|| ("r_other_time_ms", milliseconds(own.nanos))));
                     }
                     *members = vec![("block-nl-join", Json::Object(inner))];
                 }
@@ -359,7 +395,7 @@ impl<'p> Blocks<'p> {
                 if let Some(Json::Object(members)) = tables.last_mut()
                     && let Some((_, Json::Object(members))) = members.first_mut()
                 {
-                    members.push(("attached_condition", Json::Text(condition.to_string())));
+                    members.push(("attached_condition", Json::Text(shown_expr(condition))));
                 }
             }
             Node::Project { input, .. } if !matches!(&**input, Node::Aggregate(_)) => {
@@ -369,7 +405,7 @@ impl<'p> Blocks<'p> {
             other => {
                 let inner = self.block(other, None);
                 let mut members =
-                    table_members(&format!("<derived{}>", self.last), Line::of_kind("ALL"), None);
+                    table_members(&format!("<derived{}>", self.last), Line::of_kind("ALL"), None, false);
                 let inner = vec![("query_block", Json::Object(inner))];
                 members.push(("materialized", Json::Object(inner)));
                 tables.push(table(members));
@@ -382,12 +418,12 @@ impl<'p> Blocks<'p> {
         let filter = scan.filter.as_ref();
         let read = Read { table: &scan.table, access: &scan.access, filter, columns: &scan.read };
         let mut line = read.line(Some(scan.rows as u64));
-        line.measured = self.measured(scan, whole);
-        table_members(&scan.name, line, scan.filter.as_ref())
+        line.measured = self.measured(scan.part, whole);
+        table_members(&scan.name, line, scan.filter.as_ref(), self.is_timed())
     }
 
-    fn measured<T>(&self, scan: &T, whole: Option<NodeProfile>) -> Option<Profiled> {
-        let mut measured = Profiled::of(self.profile?, scan);
+    fn measured(&self, part: PartId, whole: Option<NodeProfile>) -> Option<Profiled> {
+        let mut measured = self.measures.as_ref()?.reads(part);
         let reading = measured.read.nanos;
         let whole = whole.filter(|whole| whole.loops > 0);
         measured.other = whole.map(|whole| whole.nanos.saturating_sub(reading));

@@ -21,74 +21,22 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cohort_base::CommitSeq;
 use cohort_config::{Counter, VarId};
-use cohort_observe::{Measure, Measured, StatementKey, StatementRef};
+use cohort_observe::{Measure, Measured, Running, StatementEvent, StatementRef};
 use cohort_session::{Database, EventKind, Process};
-use cohort_sql::{ParseMode, StatementDigest};
+use cohort_sql::ParseMode;
 use cohort_trx::{Counted, PlanCounts};
 
+use crate::cached_plan::CachedPlan;
+use crate::known_statement::KnownStatement;
 use crate::work::{SlowEntry, Work};
 
-/// Minimum time between two samples of a statement.
-const SAMPLE_INTERVAL_US: u64 = 1_000_000;
 /// Number of texts whose digests a session remembers, and their maximum length.
 const REMEMBERED: usize = 16;
 const REMEMBERED_BYTES_MAX: usize = 256;
-
-/// The digest of a statement in a schema, and its row of the statistics. Plans and prepared statements keep
-/// it.
-pub(crate) struct KnownStatement {
-    key: StatementKey,
-    text: Arc<str>,
-    /// Its row, packed; 0 if it has none yet.
-    row: AtomicU64,
-    /// Latency and time of the last sample.
-    slowest_ns: AtomicU64,
-    sampled_us: AtomicU64,
-}
-
-impl KnownStatement {
-    pub fn new(schema: Option<Arc<str>>, digest: &StatementDigest, is_nested: bool) -> Arc<KnownStatement> {
-        Arc::new(KnownStatement {
-            key: StatementKey { schema, digest: digest.hash, is_nested },
-            text: Arc::clone(&digest.text),
-            row: AtomicU64::new(0),
-            slowest_ns: AtomicU64::new(0),
-            sampled_us: AtomicU64::new(0),
-        })
-    }
-
-    /// Returns the bytes of the statement, without a schema that it shares.
-    pub fn memory_bytes(&self) -> usize {
-        size_of::<KnownStatement>() + self.text.len()
-    }
-
-    /// Returns its row, which may have been evicted.
-    #[inline]
-    fn known_row(&self) -> Option<StatementRef> {
-        StatementRef::unpacked(self.row.load(Ordering::Relaxed))
-    }
-
-    /// Looks its row up.
-    fn row(&self, db: &Database, kind: EventKind, now_us: u64) -> StatementRef {
-        let row = db.statements.intern(&self.key, &self.text, kind.index(), now_us);
-        self.row.store(row.packed(), Ordering::Relaxed);
-        self.slowest_ns.store(0, Ordering::Relaxed);
-        self.sampled_us.store(0, Ordering::Relaxed);
-        row
-    }
-
-    /// Returns whether a statement that took this long is worth a sample.
-    pub fn wants_sample(&self, took_ns: u64, now_us: u64) -> bool {
-        let sampled_us = self.sampled_us.load(Ordering::Relaxed);
-        sampled_us == 0
-            || took_ns > self.slowest_ns.load(Ordering::Relaxed)
-                && now_us.saturating_sub(sampled_us) >= SAMPLE_INTERVAL_US
-    }
-}
 
 /// Measurements of a running statement.
 #[derive(Default)]
@@ -102,6 +50,9 @@ pub(crate) struct Frame {
     pub kind: Option<EventKind>,
     pub statement: Option<Arc<KnownStatement>>,
     pub is_from_cache: bool,
+    pub is_traced: bool,
+    /// Its plan, if it was made for this run.
+    pub planned: Option<Arc<CachedPlan>>,
 }
 
 impl Frame {
@@ -119,7 +70,16 @@ impl Frame {
             kind: None,
             statement: None,
             is_from_cache: false,
+            is_traced: false,
+            planned: None,
         }
+    }
+
+    /// Shows the statement among those that are kept one by one.
+    #[cold]
+    pub fn begin_event(&self, process: &Process) {
+        let Frame { began_ns, rows_read, lock_wait_ns, .. } = *self;
+        process.events().begin(Running { number: 0, began_ns, rows_read, lock_wait_ns });
     }
 
     pub fn kind(&self) -> EventKind {
@@ -196,6 +156,15 @@ impl Frame {
         }
     }
 
+    /// Keeps the plan that was made for the statement, if `text` gives it.
+    #[cold]
+    pub fn keep_plan(&self, db: &Database, now_us: u64, text: impl FnOnce() -> Option<String>) {
+        let Some(statement) = &self.statement else { return };
+        let known = statement.known_row().filter(|row| db.statements.is_current(*row));
+        let row = known.unwrap_or_else(|| statement.row(db, self.kind(), now_us));
+        db.statements.keep_plan(row, now_us, text);
+    }
+
     /// Counts the statement for its connection and account, if that is on.
     pub fn count_for(&self, db: &Database, process: &Process, measured: &Measured, now_us: u64) {
         if db.globals.flag(VarId::Userstat) {
@@ -254,6 +223,8 @@ pub(crate) struct Pending {
     pub is_slow: bool,
     /// Its entry of the slow log, if that is written.
     pub slow: Option<SlowEntry>,
+    /// Its entry among the last statements, if they are kept.
+    pub event: Option<Box<StatementEvent>>,
 }
 
 /// Digests of the last texts that a session has parsed.

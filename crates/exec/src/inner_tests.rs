@@ -1,5 +1,7 @@
 //! Statements that run inside another one through [`StatementContext::run_inside`].
 
+use std::sync::Arc;
+
 use cohort_plan::ParamSource;
 use cohort_protocol::NullSink;
 use cohort_session::{Job, StatementContext};
@@ -18,7 +20,7 @@ fn run(ctx: &mut StatementContext<'_>, sql: &str, params: &[Value]) -> SqlResult
     let parsed = cohort_sql::parse(sql.as_bytes(), &ctx.session.settings.parse)?;
     let plan =
         make_plan(&ctx.db.catalog(), ctx.session, params, ParamSource::Placeholders, &parsed.statement)?;
-    execute(ctx, &plan, &mut NullSink).map(drop)
+    execute(ctx, &Arc::new(plan), &mut NullSink).map(drop)
 }
 
 fn outermost<T>(

@@ -8,6 +8,7 @@
 //! | `variables` | SET, and the settings that it copies to other modules |
 //! | `prepared`, `prepared_statements` | prepared statements of a session: execution; their list |
 //! | `prepared_texts` | the parts of them that sessions share |
+//! | `running_plan` | plans of running statements: SHOW EXPLAIN, SHOW ANALYZE |
 //! | `session_log`, `work` | statements in the general, slow and audit logs; their results |
 //! | `frame`, `statement_frames` | frames of statements, which measure them for the statistics |
 //! | `outfile` | SELECT ... INTO OUTFILE |
@@ -35,6 +36,7 @@ mod dispatch;
 mod explain;
 mod explain_access;
 mod explain_json;
+mod explain_tree;
 mod field_list;
 mod frame;
 mod get_diagnostics;
@@ -42,6 +44,7 @@ mod handler;
 mod inner_query;
 #[cfg(test)]
 mod inner_tests;
+mod known_statement;
 mod named_tables;
 mod open_handler;
 mod outfile;
@@ -51,8 +54,10 @@ mod prepared;
 mod prepared_statements;
 mod prepared_texts;
 mod program;
+mod running_plan;
 mod session;
 mod session_log;
+mod setup_tables;
 mod shared_caches;
 mod slow_plan;
 mod statement;

@@ -22,7 +22,7 @@ use crate::account_tables;
 use crate::bulk::Bulk;
 use crate::dispatch::parse_charged;
 use crate::explain::explain_columns;
-use crate::frame::KnownStatement;
+use crate::known_statement::KnownStatement;
 use crate::prepared_statements::{Handle, Prepared};
 use crate::prepared_texts::{Parsed, PreparedText};
 use crate::program::running::OutParameters;

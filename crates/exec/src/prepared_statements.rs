@@ -7,7 +7,7 @@ use cohort_sql::ast::Statement;
 use cohort_types::{SqlError, SqlResult};
 use hashbrown::HashMap;
 
-use crate::frame::KnownStatement;
+use crate::known_statement::KnownStatement;
 use crate::prepared_texts::{KeptPlan, PreparedText};
 use crate::unfilled::Unfilled;
 

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::sync::Arc;
 
 use cohort_config::{Counter, VarId};
 use cohort_run::PlanProfile;
@@ -37,7 +36,7 @@ impl Session {
         }
         let profiled = self.state.settings.vars.flag(VarId::Profiling);
         if self.verbosity().is_about_plans() && self.has_slow_log() {
-            self.state.statement.measure(Some(Arc::default()));
+            self.state.statement.times_plans.set(true);
             self.plan_notes = PlanNotes { began_us: self.clock_us, lines: String::new() };
         }
         let audited = self.state.audit_begins();
@@ -80,9 +79,12 @@ impl Session {
             self.audit_statement(text, params);
         }
         let ended = self.end_frame(text);
-        let notes = match self.state.statement.measure(None) {
-            Some(_) => std::mem::take(&mut self.plan_notes).lines,
-            None => String::new(),
+        let notes = match self.state.statement.times_plans.replace(false) {
+            true => {
+                self.state.statement.measure(None);
+                std::mem::take(&mut self.plan_notes).lines
+            }
+            false => String::new(),
         };
         if !ended.is_held && !self.is_slow(ended.took_us) {
             return;

@@ -12,6 +12,7 @@ use cohort_types::Value;
 
 use crate::cached_plan::Planned;
 use crate::explain::{Known, explain};
+use crate::explain_access::Measures;
 
 /// Bits of `log_slow_verbosity`.
 pub(crate) struct Verbosity(pub(crate) u64);
@@ -75,8 +76,8 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// Skips the facts that EXPLAIN looks up: the statement has already run.
-struct NothingKnown;
+/// Skips the facts that EXPLAIN looks up: the statement has already run, or is running.
+pub(crate) struct NothingKnown;
 
 impl Known for NothingKnown {
     fn lacks(&self, _: &Arc<Table>, _: &Access) -> bool {
@@ -108,7 +109,10 @@ impl Traits {
         }
         match query.map(|query| &query.body) {
             Some(PlanBody::Direct(direct)) => traits.add_direct(direct),
-            Some(PlanBody::Tree(tree)) => traits.add_tree(tree, profile),
+            Some(PlanBody::Tree(tree)) => {
+                let measures = query.map(|query| Measures::of_query(profile, query));
+                measures.inspect(|measures| traits.add_tree(tree, measures));
+            }
             None => {}
         }
         traits
@@ -122,10 +126,10 @@ impl Traits {
         self.keeps_the_first |= !direct.sort.is_empty() && direct.limit.count.is_some();
     }
 
-    fn add_tree(&mut self, tree: &Plan, profile: &PlanProfile) {
+    fn add_tree(&mut self, tree: &Plan, measures: &Measures<'_>) {
         tree.each_scan(&mut |scan| self.full_scan |= matches!(scan.access.spans, Spans::Full));
         tree.each_node(&mut |node| {
-            let spills = |node: &Node| profile.of(node).map_or(0, |measure| measure.spills);
+            let spills = |node: &Node| measures.node(node).spills;
             let below: u64 = node.inputs().into_iter().map(spills).sum();
             let on_disk = spills(node) > below;
             match node {

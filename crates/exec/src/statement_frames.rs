@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, whole_chars};
 use cohort_config::{Counter, VarId};
-use cohort_observe::{Measure, Measured};
-use cohort_session::{EventKind, shown};
+use cohort_observe::{Measure, Measured, StatementEvent};
+use cohort_session::{EventKind, StatementTrace, shown};
 use cohort_sql::StatementDigest;
 use cohort_trx::PlanCounts;
 
-use crate::frame::{Ended, Frame, KnownStatement, Pending};
+use crate::explain_tree::tree_text;
+use crate::frame::{Ended, Frame, Pending};
+use crate::known_statement::KnownStatement;
 use crate::session::Session;
 use crate::work::{SlowEntry, Work};
 
+/// Maximum bytes of a text among the last statements.
+const EVENT_TEXT_BYTES_MAX: usize = 1024;
 /// Number of statements of a session that may be pending. Only multi-statements can have more than one.
 const PENDING_MAX: usize = 64;
 
@@ -30,6 +34,12 @@ impl Session {
         self.work = Work::default();
         self.plan_counts.update(self.process.counts());
         self.frame = Frame::begin(&self.state.db, &self.process, self.clock_us, self.trx.hold_until());
+        if self.state.db.events.is_on() {
+            self.frame.begin_event(&self.process);
+        }
+        if self.state.settings.vars.flag(VarId::CohortTrace) {
+            self.begin_trace();
+        }
     }
 
     /// Sets the kind of the running statement.
@@ -97,6 +107,18 @@ impl Session {
         };
         let sample = (wants_sample && db.globals.flag(VarId::StatementSamples))
             .then(|| shown(text, self.state.settings.parse.mode));
+        if let Some(plan) = self.frame.planned.take()
+            && db.globals.flag(VarId::StatementSamples)
+        {
+            let mode = self.state.settings.parse.mode;
+            // A plan shows what its text shows, so that of a text with secrets is not kept.
+            let text = || (shown(text, mode).as_bytes() == text).then(|| tree_text(&plan.plan));
+            self.frame.keep_plan(db, self.clock_us, text);
+        }
+        if self.frame.is_traced {
+            self.end_trace(text, took_ns, measured.get(Measure::LockWait));
+        }
+        let event = db.events.is_on().then(|| self.event_of(text));
         let hold = self.trx.hold_until();
         let is_held = hold > db.commit.acknowledged();
         let ended = Ended {
@@ -106,24 +128,73 @@ impl Session {
             rows_read: measured.get(Measure::RowsExamined),
         };
         if is_held {
-            self.hold_frame(measured, ended_ns, hold, sample);
+            self.hold_frame(measured, ended_ns, hold, sample, event);
         } else {
             measured.add(Measure::Latency, took_ns);
             self.frame.count(db, &measured, self.clock_us, sample.as_deref());
             self.frame.count_for(db, &self.process, &measured, self.clock_us);
+            if let Some(event) = event {
+                self.process.end_event(&db.events, event, measured);
+            }
         }
         ended
     }
 
+    /// Begins to trace the running statement.
+    #[cold]
+    pub(crate) fn begin_trace(&mut self) {
+        let trace = &self.trx.client().trace;
+        if let Some(former) = self.state.trace.get_mut() {
+            former.steps.get_or_insert_with(|| trace.steps());
+        }
+        trace.begin();
+        self.frame.is_traced = true;
+    }
+
+    /// Keeps the durations of the running statement. The steps of its commit may follow.
+    #[cold]
+    fn end_trace(&self, text: &[u8], execute_ns: u64, lock_wait_ns: u64) {
+        let text = shown(text, self.state.settings.parse.mode).into();
+        let trace = StatementTrace { text, execute_ns, lock_wait_ns, total_ns: execute_ns, steps: None };
+        self.state.trace.replace(Some(trace));
+    }
+
+    /// Returns the entry of the running statement among those that are kept, without its numbers.
+    #[cold]
+    fn event_of(&self, text: &[u8]) -> Box<StatementEvent> {
+        let statement = self.frame.statement.as_ref();
+        let errors = self.diagnostics.list().iter().rev().map(|condition| &condition.error);
+        let error = errors.into_iter().find(|error| error.number() == self.work.error);
+        let text = shown(text, self.state.settings.parse.mode);
+        Box::new(StatementEvent {
+            thread: self.process.id().0,
+            kind: self.frame.kind().index(),
+            began_ns: self.frame.began_ns,
+            text: whole_chars(&text, EVENT_TEXT_BYTES_MAX).to_owned(),
+            digest: statement.map(|statement| statement.digest()),
+            schema: self.state.current_schema.clone(),
+            error: error
+                .map(|error| (error.number(), error.sqlstate().to_owned(), error.message.to_string())),
+            ..StatementEvent::default()
+        })
+    }
+
     /// Keeps the frame of a statement whose reply is held until `hold` is acknowledged.
-    fn hold_frame(&mut self, measured: Measured, ended_ns: u64, hold: CommitSeq, sample: Option<String>) {
+    fn hold_frame(
+        &mut self,
+        measured: Measured,
+        ended_ns: u64,
+        hold: CommitSeq,
+        sample: Option<String>,
+        event: Option<Box<StatementEvent>>,
+    ) {
         if self.pending.len() == PENDING_MAX {
             self.settle();
         }
         let is_own = hold != self.frame.hold;
         let frame = std::mem::take(&mut self.frame);
         let (is_slow, slow) = (false, None);
-        self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow });
+        self.pending.push(Pending { frame, measured, ended_ns, is_own, sample, is_slow, slow, event });
     }
 
     /// Leaves the decision about the slow log to the moment when the reply of the last statement may leave.
@@ -159,9 +230,17 @@ impl Session {
             if pending.is_own {
                 pending.measured.add(Measure::CommitWait, now_ns.saturating_sub(pending.ended_ns));
             }
+            if pending.frame.is_traced
+                && let Some(trace) = self.state.trace.get_mut()
+            {
+                trace.total_ns = latency_ns;
+            }
             let now_us = pending.frame.began_us + latency_ns / 1000;
             pending.frame.count(db, &pending.measured, now_us, pending.sample.as_deref());
             pending.frame.count_for(db, &self.process, &pending.measured, now_us);
+            if let Some(event) = pending.event {
+                self.process.end_event(&db.events, event, pending.measured);
+            }
             if pending.is_slow || latency_ns as f64 > long_ns {
                 db.status.count(Counter::SlowQueries);
                 self.slow_entries.extend(pending.slow.map(|entry| (entry, latency_ns / 1000)));

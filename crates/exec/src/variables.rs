@@ -212,6 +212,8 @@ impl Session {
             VarId::TransactionReadOnly | VarId::TxReadOnly => {
                 settings.next_access_mode = before.next_access_mode;
             }
+            VarId::CohortTrace if self.state.settings.vars.flag(VarId::CohortTrace) => self.begin_trace(),
+            VarId::CohortTrace => {}
             VarId::SessionTrackTransactionInfo => self.apply_transaction_tracking(),
             _ => {}
         }
@@ -501,6 +503,8 @@ impl Session {
             VarId::LastInsertId => {
                 self.state.settings.env.last_insert_id = self.state.settings.vars.uint(VarId::LastInsertId);
             }
+            VarId::CohortTrace if self.state.settings.vars.flag(VarId::CohortTrace) => self.begin_trace(),
+            VarId::CohortTrace => {}
             VarId::SessionTrackTransactionInfo => self.apply_transaction_tracking(),
             VarId::InsertId => self.trx.settings.insert_id = self.state.settings.vars.uint(VarId::InsertId),
             VarId::GtidSeqNo => {

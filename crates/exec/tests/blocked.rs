@@ -91,6 +91,13 @@ fn statements_of_other_connections_are_explained() {
     let document = c.run("SHOW EXPLAIN FORMAT=JSON FOR 2");
     assert!(document.starts_with("SHOW EXPLAIN\n{") && document.contains("\"update\": 1"), "{document}");
     assert_eq!(c.run("EXPLAIN FORMAT=JSON FOR CONNECTION 2"), document);
+    let analyzed = c.run("SHOW ANALYZE FOR 2");
+    assert!(analyzed.contains("| rows | r_rows | filtered | r_filtered | Extra"), "{analyzed}");
+    let analyzed = c.run("SHOW ANALYZE FORMAT=JSON FOR 2");
+    assert!(
+        analyzed.starts_with("SHOW ANALYZE\n{") && analyzed.contains("\"r_query_time_in_progress_ms\": ")
+    );
+    assert!(analyzed.contains("\"update\": 1") && !analyzed.contains("r_total_time_ms"), "{analyzed}");
     assert_eq!(c.run("SELECT DATABASE()"), "DATABASE()\ninformation_schema\n");
     for (sql, number) in [
         ("SHOW EXPLAIN FOR 99", 1094),
@@ -98,14 +105,158 @@ fn statements_of_other_connections_are_explained() {
         ("SHOW EXPLAIN FOR 3", 1933),
         ("SHOW EXPLAIN FOR (SELECT 2)", 1204),
         ("SHOW EXPLAIN FOR CONNECTION_ID()", 1204),
+        ("SHOW ANALYZE FOR 99", 1094),
+        ("SHOW ANALYZE FOR 1", 1933),
+        ("SHOW ANALYZE FORMAT=JSON FOR (SELECT 2)", 1204),
     ] {
         let answer = c.run(sql);
         assert!(answer.starts_with(&format!("ERROR {number} ")), "{sql}: {answer}");
     }
-    let refused = other.run("SHOW EXPLAIN FOR 2");
-    assert!(refused.starts_with("ERROR 1227 "), "{refused}");
+    for sql in ["SHOW EXPLAIN FOR 2", "SHOW ANALYZE FOR 2", "SHOW ANALYZE FORMAT=JSON FOR 2"] {
+        let refused = other.run(sql);
+        assert!(refused.starts_with("ERROR 1227 "), "{sql}: {refused}");
+    }
     a.ok("COMMIT");
     assert!(waiter.join().expect("no panic").starts_with("OK"));
+}
+
+/// Each target waits for a lock within its plan, having read some rows. The counts are those of MariaDB's
+/// `SHOW ANALYZE`: rows read so far by loop, and the percentage that passed.
+#[test]
+fn rows_of_a_running_statement_are_counted() {
+    let (mut server, [mut a, _, mut c]) = three_sessions();
+    a.ok("CREATE TABLE u (id INT PRIMARY KEY, v INT) ");
+    a.ok("INSERT INTO u SELECT seq, seq % 2 FROM seq_1_to_1000");
+    a.ok("CREATE PROCEDURE p() BEGIN UPDATE u SET v = 9 WHERE v = 0 AND id > 0; END");
+    a.ok("CREATE VIEW w AS SELECT * FROM u");
+    // Target, table, its columns r_rows, filtered and r_filtered.
+    let cases = [
+        ("UPDATE u SET v = v + 1", "u", "899.00 | 100.00 | 100.00"),
+        ("DELETE FROM u WHERE v = 0", "u", "898.00 | 100.00 | 50.00"),
+        ("CALL p()", "u", "898.00 | 100.00 | 50.00"),
+        ("SELECT u.v FROM u JOIN t ON t.id = u.id % 3 + 1 FOR UPDATE", "u", "899.00 | 100.00 | 100.00"),
+        ("SELECT w.v FROM w, t WHERE t.id = w.id % 3 + 1 FOR UPDATE", "u", "899.00 | 100.00 | 100.00"),
+        ("UPDATE u, t SET u.v = 5 WHERE t.id = u.id % 3 + 1", "u", "899.00 | 100.00 | 100.00"),
+        ("INSERT INTO t SELECT id + 10, v FROM u FOR UPDATE", "u", "899.00 | 100.00 | 100.00"),
+        ("SELECT SUM(v) FROM u FOR UPDATE", "u", "899.00 | 100.00 | 100.00"),
+    ];
+    for (n, (sql, table, expected)) in cases.into_iter().enumerate() {
+        a.ok("START TRANSACTION");
+        a.ok("UPDATE u SET v = v WHERE id = 900");
+        let mut b = server.connect();
+        let id = n + 4;
+        let waiter = thread::spawn(move || b.run(sql));
+        let running = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
+        until(&mut c, &running, |answer| answer.contains("Waiting for row lock"));
+        let shown = c.run(&format!("SHOW ANALYZE FOR {id}"));
+        let line = shown.lines().find(|line| line.contains(&format!(" | {table} | ")));
+        assert!(line.is_some_and(|line| line.contains(expected)), "{sql}: {shown}");
+        let document = c.run(&format!("SHOW ANALYZE FORMAT=JSON FOR {id}"));
+        assert!(
+            document.contains("\"r_loops\": 1") && document.contains("\"r_rows\": 89"),
+            "{sql}: {document}"
+        );
+        c.ok(&format!("KILL QUERY {id}"));
+        assert!(waiter.join().expect("no panic").contains("1317"), "{sql}");
+        let after = c.run(&format!("SHOW EXPLAIN FOR {id}"));
+        assert!(after.starts_with("ERROR 1933 ") || after.starts_with("ERROR 1094 "), "{sql}: {after}");
+        a.ok("ROLLBACK");
+    }
+}
+
+/// The owner of a connection does not see the plans of a definer's program, and no plan shows keys.
+#[test]
+fn plans_of_definers_need_process() {
+    let (mut server, [mut a, mut b, _]) = three_sessions();
+    for sql in [
+        "CREATE TABLE s (a INT PRIMARY KEY, b VARBINARY(100))",
+        "INSERT INTO s VALUES (1, 'x'), (2, 'y')",
+        "CREATE USER u@localhost",
+        "CREATE PROCEDURE by_definer() UPDATE s SET b = AES_ENCRYPT('x', 'the key') WHERE b <> AES_ENCRYPT('y', 'the key')",
+        "CREATE PROCEDURE by_invoker() SQL SECURITY INVOKER UPDATE s SET b = 'z' WHERE b <> 'w'",
+        "CREATE FUNCTION f() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN UPDATE s SET b = 'z' WHERE b <> 'w'; RETURN 1; END",
+        "GRANT EXECUTE ON test.* TO u@localhost",
+    ] {
+        a.ok(sql);
+    }
+    // Call of u, and whether u sees the plan that runs.
+    for (n, (grant, call, is_seen)) in [
+        ("DO 1", "CALL by_definer()", false),
+        ("DO 1", "DO f()", false),
+        ("GRANT SELECT, UPDATE ON test.s TO u@localhost", "CALL by_invoker()", true),
+        ("GRANT PROCESS ON *.* TO u@localhost", "CALL by_definer()", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        a.ok(grant);
+        a.ok("START TRANSACTION");
+        a.ok("UPDATE s SET b = b WHERE a = 2");
+        let (mut runner, mut viewer) =
+            (server.connect_as("u", "localhost"), server.connect_as("u", "localhost"));
+        let id = 4 + 2 * n;
+        runner.ok("USE test");
+        let waiter = thread::spawn(move || runner.run(call));
+        let running = format!("SELECT state FROM information_schema.processlist WHERE id = {id}");
+        until(&mut b, &running, |answer| answer.contains("Waiting for row lock"));
+        for sql in ["SHOW EXPLAIN", "SHOW EXPLAIN FORMAT=JSON", "SHOW ANALYZE", "SHOW ANALYZE FORMAT=JSON"] {
+            let answer = viewer.run(&format!("{sql} FOR {id}"));
+            assert_eq!(answer.starts_with("ERROR 1227 "), !is_seen, "{call} {sql}: {answer}");
+            let of_root = b.run(&format!("{sql} FOR {id}"));
+            assert!(!of_root.starts_with("ERROR") && !of_root.contains("the key"), "{call} {sql}: {of_root}");
+        }
+        a.ok("ROLLBACK");
+        let ended = waiter.join().expect("no panic");
+        assert!(ended.starts_with("OK"), "{call}: {ended}");
+        a.ok("UPDATE s SET b = 'x'");
+    }
+}
+
+/// A transaction that waits, and for which another one waits, is listed as waiting.
+#[test]
+fn requests_that_block_others_are_waiting() {
+    let (mut server, [mut a, mut b, mut c]) = three_sessions();
+    let mut d = server.connect();
+    a.ok("START TRANSACTION");
+    a.ok("UPDATE t SET v = 5 WHERE id = 1");
+    let waiters = [&mut b, &mut d].map(|client| std::mem::replace(client, server.connect()));
+    let waiters =
+        waiters.map(|mut client| thread::spawn(move || client.run("UPDATE t SET v = 6 WHERE id = 1")));
+    let waiting = "SELECT COUNT(*) FROM performance_schema.data_locks WHERE LOCK_STATUS = 'WAITING'";
+    until(&mut c, waiting, |answer| answer.ends_with("\n2\n"));
+    let granted = c.run("SELECT THREAD_ID FROM performance_schema.data_locks WHERE LOCK_STATUS = 'GRANTED'");
+    assert_eq!(granted, "THREAD_ID\n1\n");
+    a.ok("COMMIT");
+    waiters.into_iter().for_each(|waiter| assert!(waiter.join().expect("no panic").starts_with("OK")));
+}
+
+/// Readers see a plan or none while their target begins and ends statements.
+#[test]
+fn plans_are_shown_while_their_statements_end() {
+    let (mut server, [mut a, mut b, _]) = three_sessions();
+    let runner = thread::spawn(move || {
+        (0..400).for_each(|n| {
+            b.run(&format!("SELECT COUNT(*) FROM t x JOIN t y ON y.v = x.v + {}", n % 7));
+            b.run("UPDATE t SET v = v WHERE id = 1");
+            b.run("DO 1");
+        });
+    });
+    let mut other = server.connect();
+    let reader = |client: &mut Client| {
+        let mut seen = 0;
+        for n in 0..300 {
+            let sql = ["SHOW EXPLAIN FOR 2", "SHOW ANALYZE FOR 2", "SHOW ANALYZE FORMAT=JSON FOR 2"][n % 3];
+            let answer = client.run(sql);
+            let is_none = answer.starts_with("ERROR 1933 ");
+            assert!(is_none || answer.contains("t") && !answer.starts_with("ERROR"), "{answer}");
+            seen += usize::from(!is_none);
+        }
+        seen
+    };
+    let second = thread::spawn(move || reader(&mut other));
+    reader(&mut a);
+    second.join().expect("no panic");
+    runner.join().expect("no panic");
 }
 
 #[test]

@@ -114,6 +114,11 @@ fn programs() {
 }
 
 #[test]
+fn programs_typed() {
+    check_on_whole_server("programs_typed");
+}
+
+#[test]
 fn programs_edges() {
     check_on_whole_server("programs_edges");
 }

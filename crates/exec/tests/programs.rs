@@ -69,12 +69,12 @@ fn a_client_of_one_result_calls_procedures_without_rows() {
     let (_server, mut client) = server();
     client.ok("CREATE PROCEDURE changes() INSERT INTO t VALUES (1, 1)");
     client.ok("CREATE PROCEDURE shows() BEGIN INSERT INTO t VALUES (2, 1); SELECT 1; END");
-    client.ok("CREATE PROCEDURE reads() BEGIN DECLARE n INT; DECLARE c CURSOR FOR SELECT 1; OPEN c; \
+    client.ok("CREATE PROCEDURE fetches() BEGIN DECLARE n INT; DECLARE c CURSOR FOR SELECT 1; OPEN c; \
          FETCH c INTO n; CLOSE c; END");
     client.ok("CREATE PROCEDURE prepares() EXECUTE IMMEDIATE 'SELECT 1'");
     for (call, error) in [
         ("CALL changes()", None),
-        ("CALL reads()", None),
+        ("CALL fetches()", None),
         ("CALL shows()", Some("PROCEDURE test.shows can't return a result set in the given context")),
         ("CALL prepares()", Some("PROCEDURE test.prepares can't return a result set in the given context")),
     ] {
@@ -85,6 +85,46 @@ fn a_client_of_one_result_calls_procedures_without_rows() {
         assert_eq!(sink.oks, u32::from(error.is_none()), "{call}");
     }
     assert_eq!(client.run("SELECT a FROM t"), "a\n1\n", "a refused CALL has not begun");
+}
+
+#[test]
+fn the_frames_of_recursive_calls_are_charged() {
+    let (_server, mut client) = server();
+    let names: Vec<String> = (0..10_000).map(|n| format!("v{n}")).collect();
+    client.ok(&format!(
+        "CREATE PROCEDURE deep(n INT) BEGIN DECLARE {} INT; IF n > 0 THEN CALL deep(n - 1); END IF; END",
+        names.join(", ")
+    ));
+    client.ok("SET max_sp_recursion_depth = 255, max_session_mem_used = 8192000");
+    client.ok("CALL deep(10)");
+    let answer = client.run("CALL deep(40)");
+    assert!(answer.contains("max-session-mem-used"), "{answer}");
+    client.ok("CALL deep(10)");
+}
+
+#[test]
+fn plans_of_a_body_are_stale_only_when_their_names_have_changed() {
+    let (_server, mut client) = server();
+    let round = |name: &str, change: &str, insert: &str| {
+        format!(
+            "CREATE PROCEDURE {name}() BEGIN DECLARE i INT DEFAULT 0; WHILE i < 5 DO SET i = i + 1; {insert}; \
+             EXECUTE IMMEDIATE CONCAT({change}); END WHILE; END"
+        )
+    };
+    client.ok(&round("others", "'CREATE TABLE n', i, ' (a INT)'", "INSERT INTO t (a, b) VALUES (i, 0)"));
+    client.ok(&round("own", "'ALTER TABLE t ADD c', i, ' INT'", "INSERT INTO t (b, a) VALUES (0, i + 10)"));
+    client.ok("CALL others()");
+    client.ok("CALL own()");
+    let hits = "SELECT CALLS, PLAN_CACHE_HITS FROM information_schema.COHORT_STATEMENTS \
+                WHERE LEVEL = 'NESTED' AND DIGEST_TEXT LIKE 'INSERT%' ORDER BY 2";
+    assert_eq!(client.run(hits), "CALLS | PLAN_CACHE_HITS\n5 | 0\n5 | 4\n");
+    // A table that the plan does not read is a name of the statement, too.
+    client.ok("CREATE PROCEDURE counts() BEGIN SELECT COUNT(*) FROM t WHERE 1 = 0; END");
+    assert_eq!(client.run("CALL counts()"), "COUNT(*)\n0\nOK\n");
+    client.ok("RENAME TABLE t TO elsewhere");
+    assert!(client.run("CALL counts()").contains("1146"), "the table is gone");
+    client.ok("CREATE VIEW t AS SELECT 1 AS a");
+    assert_eq!(client.run("CALL counts()"), "COUNT(*)\n0\nOK\n");
 }
 
 #[test]
@@ -207,6 +247,10 @@ fn runs_of_events() {
     assert_eq!(server.db.event_runs.last(&run.event), None);
     run_event(&server, &run.event, at, true);
     assert_eq!(client.run("SELECT COUNT(*) FROM t"), "COUNT(*)\n3\n");
+    // One that replaces it in the second of its run has not run.
+    client.ok("CREATE OR REPLACE EVENT e ON SCHEDULE EVERY 1 DAY DO INSERT INTO t VALUES (4, '')");
+    assert_eq!(server.db.event_runs.last(&event_of(&server, "e")), None);
+    run_event(&server, &event_of(&server, "e"), at, false);
     // The time of the last run outlives the server, but not the event.
     client.ok("SET GLOBAL lock_wait_timeout = 100");
     client.ok("CREATE EVENT gone ON SCHEDULE EVERY 1 DAY DO SELECT 1");

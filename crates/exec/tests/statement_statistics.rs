@@ -465,3 +465,195 @@ fn waits_for_row_and_metadata_locks_are_counted() {
     }
     a.ok("ROLLBACK");
 }
+
+#[test]
+fn last_statements_are_kept_while_their_consumers_are_on() {
+    let mut server = server();
+    let (mut root, mut a) = (server.connect(), server.connect());
+    root.ok("CREATE TABLE t (a INT PRIMARY KEY)");
+    root.ok("INSERT INTO t VALUES (1), (2)");
+    let consumers = |is_on: &str| {
+        format!(
+            "UPDATE performance_schema.setup_consumers SET ENABLED = '{is_on}' WHERE NAME LIKE 'events_statements%'"
+        )
+    };
+    let kept = |client: &mut Client, table: &str| {
+        rows(
+            client,
+            &format!(
+                "SELECT EVENT_ID, EVENT_NAME, SQL_TEXT, TRIM(DIGEST_TEXT), MYSQL_ERRNO, RETURNED_SQLSTATE, ROWS_SENT, \
+                 ROWS_EXAMINED, ROWS_AFFECTED, TIMER_WAIT > 0 FROM performance_schema.{table} WHERE THREAD_ID = 2 \
+                 ORDER BY EVENT_ID"
+            ),
+        )
+    };
+    a.ok("SELECT 1");
+    for table in ["events_statements_current", "events_statements_history", "events_statements_history_long"]
+    {
+        assert_eq!(kept(&mut root, table), "", "{table}");
+    }
+    assert_eq!(root.run(&consumers("YES")), "OK 3\n");
+    assert_eq!(root.run(&consumers("yes")), "OK\n");
+    a.ok("SELECT a FROM t WHERE a = 2");
+    a.run("SELECT nosuch FROM t");
+    a.run("SELEC 1");
+    a.ok("UPDATE t SET a = a + 10");
+    let all = "1 | statement/sql/select | SELECT a FROM t WHERE a = 2 | SELECT `a` FROM `t` WHERE `a` = ? | 0 | NULL | 1 | 1 | 0 | 1\n\
+        2 | statement/sql/select | SELECT nosuch FROM t | SELECT `nosuch` FROM `t` | 1054 | 42S22 | 0 | 0 | 0 | 1\n\
+        3 | statement/sql/error | SELEC 1 | NULL | 1064 | 42000 | 0 | 0 | 0 | 1\n\
+        4 | statement/sql/update | UPDATE t SET a = a + 10 | UPDATE `t` SET `a` = `a` + ? | 0 | NULL | 0 | 2 | 2 | 1\n";
+    assert_eq!(kept(&mut root, "events_statements_history"), all);
+    assert_eq!(kept(&mut root, "events_statements_history_long"), all);
+    let last = all.lines().last().expect("four");
+    assert_eq!(kept(&mut root, "events_statements_current"), format!("{last}\n"));
+    // The statement that reads is running.
+    let running = root.run(
+        "SELECT END_EVENT_ID, SQL_TEXT LIKE '%mine%', DIGEST FROM performance_schema.events_statements_current \
+         WHERE THREAD_ID = 1 /* mine */",
+    );
+    assert!(running.ends_with("NULL | 1 | NULL\n"), "{running}");
+    // Passwords are masked.
+    a.ok("CREATE USER u@localhost IDENTIFIED BY 'hidden'");
+    assert!(!kept(&mut root, "events_statements_history").contains("hidden"));
+    // A session keeps ten statements, the server more.
+    (0..30).for_each(|n| a.ok(&format!("DO {n}")));
+    let count = |client: &mut Client, table: &str| kept(client, table).lines().count();
+    assert_eq!(count(&mut root, "events_statements_history"), 10);
+    assert_eq!(count(&mut root, "events_statements_history_long"), 35);
+    root.ok("TRUNCATE performance_schema.events_statements_history");
+    root.ok("TRUNCATE performance_schema.events_statements_history_long");
+    assert_eq!(count(&mut root, "events_statements_history"), 0);
+    assert_eq!(count(&mut root, "events_statements_history_long"), 0);
+    assert_eq!(root.run(&consumers("NO")), "OK 3\n");
+    a.ok("DO 1");
+    assert_eq!(count(&mut root, "events_statements_history_long"), 0);
+}
+
+#[test]
+fn what_is_always_measured_cannot_be_switched() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost");
+    root.ok("GRANT SELECT ON performance_schema.* TO u@localhost");
+    let mut u = server.connect_as("u", "localhost");
+    for (sql, expected) in [
+        ("UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES'", "OK"),
+        ("UPDATE performance_schema.setup_actors SET ENABLED = 'YES' WHERE USER = '%'", "OK"),
+        (
+            "UPDATE performance_schema.setup_instruments SET ENABLED = 'NO' WHERE NAME LIKE 'statement/%'",
+            "ERROR 1235 ",
+        ),
+        (
+            "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME = 'statements_digest'",
+            "ERROR 1235 ",
+        ),
+        (
+            "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME = 'events_waits_current'",
+            "ERROR 1235 ",
+        ),
+        ("UPDATE performance_schema.setup_consumers SET ENABLED = 'maybe'", "ERROR 1265 "),
+        ("UPDATE performance_schema.setup_consumers SET NAME = 'x'", "ERROR 1348 "),
+        ("UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME = 'nosuch'", "OK"),
+        ("DELETE FROM performance_schema.setup_consumers", "ERROR 1142 "),
+        ("TRUNCATE performance_schema.threads", "ERROR "),
+        ("TRUNCATE performance_schema.nosuch", "ERROR 1146 "),
+        ("TRUNCATE performance_schema.events_waits_summary_global_by_event_name", "OK"),
+        ("TRUNCATE performance_schema.table_io_waits_summary_by_table", "OK"),
+        ("TRUNCATE performance_schema.events_statements_summary_by_user_by_event_name", "OK"),
+    ] {
+        let answer = root.run(sql);
+        assert!(answer.starts_with(expected), "{sql}: {answer}");
+    }
+    let refused = u.run("UPDATE performance_schema.setup_consumers SET ENABLED = 'YES'");
+    assert!(refused.starts_with("ERROR 1142 "), "{refused}");
+}
+
+#[test]
+fn histograms_add_up() {
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok(RESET);
+    (0..20).for_each(|n| a.ok(&format!("SELECT {n}")));
+    let sums = rows(
+        &mut a,
+        "SELECT SUM(COUNT_BUCKET), MAX(COUNT_BUCKET_AND_LOWER), MAX(BUCKET_QUANTILE), \
+         SUM(BUCKET_TIMER_LOW > BUCKET_TIMER_HIGH) FROM performance_schema.events_statements_histogram_by_digest h \
+         JOIN information_schema.COHORT_STATEMENTS USING (DIGEST) WHERE DIGEST_TEXT = 'SELECT ? '",
+    );
+    assert_eq!(sums, "20 | 20 | 1.000000 | 0\n");
+    let all = rows(
+        &mut a,
+        "SELECT SUM(COUNT_BUCKET) >= 20 FROM performance_schema.events_statements_histogram_global",
+    );
+    assert_eq!(all, "1\n");
+}
+
+#[test]
+fn a_sample_plan_is_kept() {
+    let mut server = server();
+    let mut a = server.connect();
+    a.ok("CREATE TABLE t (a INT PRIMARY KEY, b INT, KEY kb (b))");
+    a.ok(RESET);
+    a.ok("SELECT a FROM t WHERE b = 7");
+    a.ok("UPDATE t SET b = 1 WHERE a = 3");
+    a.ok("SELECT AES_ENCRYPT(b, 'key of it') FROM t");
+    let plans = rows(
+        &mut a,
+        "SELECT DIGEST_TEXT, SAMPLE_PLAN FROM information_schema.COHORT_STATEMENTS \
+         WHERE DIGEST_TEXT LIKE 'SELECT `a`%' OR DIGEST_TEXT LIKE 'UPDATE%' OR DIGEST_TEXT LIKE '%AES%' ORDER BY 1",
+    );
+    assert!(plans.contains("`.`b` = ?)") && plans.contains("-> Table scan on t"), "{plans}");
+    assert!(plans.contains("-> Update t\n") && plans.contains("lookup on t using PRIMARY (a=?)"), "{plans}");
+    assert!(!plans.contains("key of it"), "{plans}");
+}
+
+#[test]
+fn a_traced_statement_shows_its_stages() {
+    let mut server = server();
+    let (mut a, mut other) = (server.connect(), server.connect());
+    a.ok("CREATE TABLE t (a INT PRIMARY KEY)");
+    let stages = "SELECT STAGE, STATEMENT FROM information_schema.COHORT_TRACE";
+    assert_eq!(rows(&mut a, stages), "");
+    a.ok("SET STATEMENT cohort_trace = 1 FOR INSERT INTO t VALUES (1)");
+    let expected: Vec<&str> =
+        "execute lock_wait prepare order_wait order_work queue write flush replica_wait publish total"
+            .split(' ')
+            .collect();
+    for _ in 0..2 {
+        let seen = rows(&mut a, stages);
+        let names: Vec<&str> = seen.lines().filter_map(|line| line.split(" | ").next()).collect();
+        assert_eq!(names, expected);
+        assert!(seen.contains("cohort_trace = 1 FOR INSERT INTO t"), "{seen}");
+    }
+    let sums = rows(
+        &mut a,
+        "SELECT SUM(IF(STAGE = 'total', DURATION_US, 0)) >= SUM(IF(STAGE = 'execute', DURATION_US, 0)), \
+         SUM(IF(STAGE IN ('prepare', 'order_work', 'write', 'publish'), DURATION_US, 0)) <= \
+         SUM(IF(STAGE = 'total', DURATION_US, 0)) FROM information_schema.COHORT_TRACE",
+    );
+    assert_eq!(sums, "1 | 1\n");
+    assert_eq!(rows(&mut other, stages), "", "another session's trace");
+    a.ok("SET cohort_trace = ON");
+    a.ok("DELETE FROM t");
+    let seen = rows(&mut a, stages);
+    assert!(seen.contains("total | DELETE FROM t\n"), "{seen}");
+}
+
+#[test]
+fn tables_of_innodb_need_process() {
+    let mut server = server();
+    let mut root = server.connect();
+    root.ok("CREATE USER u@localhost");
+    let mut u = server.connect_as("u", "localhost");
+    let tables = rows(
+        &mut root,
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'information_schema' \
+         AND TABLE_NAME LIKE 'INNODB%'",
+    );
+    assert!(tables.lines().count() > 20, "{tables}");
+    for table in tables.lines() {
+        let answer = u.run(&format!("SELECT COUNT(*) FROM information_schema.{table}"));
+        let is_refused = answer.starts_with("ERROR 1227 ");
+        assert_eq!(is_refused, table != "INNODB_FT_DEFAULT_STOPWORD", "{table}: {answer}");
+    }
+}

@@ -4,7 +4,7 @@ use cohort_catalog::{Catalog, ForeignAction, ForeignKey, Table};
 use cohort_session::access::sees_table;
 use cohort_session::{StatementContext, WantedNames};
 use cohort_table::fit;
-use cohort_types::{Level, Privilege, SqlError, SqlResult, Value, Warning};
+use cohort_types::{SqlResult, Value};
 
 use super::cells::{does_more_than_read, integer, number, text, visible_tables};
 use super::schema_table::SchemaTable;
@@ -92,16 +92,6 @@ pub(super) fn referential_constraints(
     Ok(rows)
 }
 
-/// Returns whether the account may see InnoDB's tables; if not, adds a warning.
-pub(super) fn sees_innodb(ctx: &StatementContext<'_>) -> bool {
-    if ctx.session.access().everywhere().has(Privilege::Process) {
-        return true;
-    }
-    let error = SqlError::privilege_needed("PROCESS");
-    ctx.eval.push_warning(Warning { level: Level::Warning, error });
-    false
-}
-
 /// Calls `found` for every foreign key with its table, ordered by InnoDB's ids.
 fn each_key(ctx: &StatementContext<'_>, mut found: impl FnMut(String, &Table, &ForeignKey)) {
     let catalog = ctx.db.catalog();
@@ -115,9 +105,6 @@ fn each_key(ctx: &StatementContext<'_>, mut found: impl FnMut(String, &Table, &F
 
 pub(super) fn innodb_sys_foreign(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
     let mut rows = Vec::new();
-    if !sees_innodb(ctx) {
-        return Ok(rows);
-    }
     let bits = |action: ForeignAction, cascade: u64| match action {
         ForeignAction::Restrict => 0,
         ForeignAction::Cascade => cascade,
@@ -143,9 +130,6 @@ pub(super) fn innodb_sys_foreign_cols(
     ctx: &mut StatementContext<'_>,
 ) -> Rows {
     let mut rows = Vec::new();
-    if !sees_innodb(ctx) {
-        return Ok(rows);
-    }
     each_key(ctx, |id, table, key| {
         for (n, (column, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
             rows.push(out.row([

@@ -13,7 +13,6 @@ use cohort_sql::print::quoted_name;
 use cohort_types::{SqlError, SqlResult, Value, row_memory_bytes};
 
 use super::cells::{integer, number, text};
-use super::foreign::sees_innodb;
 use super::schema_table::SchemaTable;
 use super::status::{Of, POOL_PAGE_BYTES as PAGE_BYTES, server_status};
 
@@ -30,9 +29,6 @@ fn counters(ctx: &StatementContext<'_>) -> BTreeMap<String, u64> {
 }
 
 pub(super) fn buffer_pool_stats(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    if !sees_innodb(ctx) {
-        return Ok(Vec::new());
-    }
     let counters = counters(ctx);
     let counter = |name: &str| counters.get(&format!("Innodb_{name}")).copied().unwrap_or(0);
     let (pages, held) = (counter("buffer_pool_pages_total"), counter("buffer_pool_pages_data"));
@@ -58,9 +54,6 @@ pub(super) fn buffer_pool_stats(out: &SchemaTable, _: &WantedNames, ctx: &mut St
 /// that changed since it was last written is shown with the LSN of the last checkpoint. There is no LRU list,
 /// so the position in it is a running number, and IS_OLD marks pages that may be evicted next.
 pub(super) fn buffer_pages(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    if !sees_innodb(ctx) {
-        return Ok(Vec::new());
-    }
     let Some(engine) = ctx.db.engine_named("InnoDB") else { return Ok(Vec::new()) };
     let mut owners = HashMap::new();
     for table in tables(ctx) {
@@ -127,9 +120,6 @@ const METRICS: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) fn metrics(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    if !sees_innodb(ctx) {
-        return Ok(Vec::new());
-    }
     let counters = counters(ctx);
     let there = METRICS.iter().filter_map(|metric| Some((metric, *counters.get(metric.2)?)));
     let row = |(&(name, subsystem, variable), value): (&(&str, &str, &str), u64)| {
@@ -148,9 +138,6 @@ pub(super) fn metrics(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementCon
 
 /// Returns the engine's tables, ordered by table id.
 fn tables(ctx: &StatementContext<'_>) -> Vec<Arc<Table>> {
-    if !sees_innodb(ctx) {
-        return Vec::new();
-    }
     let catalog = ctx.db.catalog();
     let all = catalog.schemas.values().flat_map(|schema| schema.tables.values());
     let mut found: Vec<Arc<Table>> =

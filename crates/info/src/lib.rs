@@ -62,6 +62,7 @@ mod statements;
 mod status;
 mod status_absent;
 mod system_variables;
+mod trace;
 mod transactions;
 mod triggers;
 mod usage;

@@ -3,7 +3,7 @@
 use super::schema_table::RowsOf;
 use super::{
     commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, statements,
-    system_variables, transactions, triggers, usage, view, words,
+    system_variables, trace, transactions, triggers, usage, view, words,
 };
 
 /// Returns the function that computes a table's rows. Tables about features that do not exist here are empty.
@@ -43,6 +43,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "SYSTEM_VARIABLES" => system_variables::rows,
         "COHORT_COMMIT_STAGES" => commit_stages::rows,
         "COHORT_STATEMENTS" => statements::rows,
+        "COHORT_TRACE" => trace::rows,
         "INNODB_TRX" => transactions::transactions,
         "INNODB_LOCKS" => transactions::locks,
         "INNODB_LOCK_WAITS" => transactions::lock_waits,

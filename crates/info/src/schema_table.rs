@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use cohort_session::access::check_global;
 use cohort_session::{StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{Privilege, SqlResult, Value};
 
 /// A function that computes a table's rows.
 pub(super) type RowsOf =
@@ -69,6 +70,9 @@ impl SchemaTable {
     }
 }
 
+/// The only table of InnoDB that needs no privilege.
+const FOR_EVERYBODY: &str = "INNODB_FT_DEFAULT_STOPWORD";
+
 impl VirtualDefinition for SchemaTable {
     fn schema(&self) -> &'static str {
         "information_schema"
@@ -85,6 +89,9 @@ impl VirtualDefinition for SchemaTable {
 
 impl VirtualTable for SchemaTable {
     fn rows(&self, wanted: &WantedNames, ctx: &mut StatementContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        if self.name.starts_with("INNODB_") && self.name != FOR_EVERYBODY {
+            check_global(ctx.session, Privilege::Process)?;
+        }
         (self.rows)(self, wanted, ctx)
     }
 }

@@ -79,6 +79,7 @@ fn row_of(out: &SchemaTable, row: &StatementRow) -> Vec<Value> {
         ("SAMPLE_TEXT", if_sampled(text(sample.text.as_str()))),
         ("SAMPLE_SEEN", if_sampled(Value::Timestamp(sample.seen_us as i64))),
         ("SAMPLE_US", if_sampled(us(sample.latency_ns))),
+        ("SAMPLE_PLAN", if sample.plan.is_empty() { Value::Null } else { text(sample.plan.as_str()) }),
     ]);
     for (column, measure) in SUMS {
         cells[out.place(column)] = number(sums.get(measure));

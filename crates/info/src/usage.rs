@@ -64,7 +64,7 @@ fn clients(ctx: &StatementContext<'_>, part: fn(&(String, String)) -> &String) -
     }
     for (account, logins) in processes.logins() {
         if let Some(client) = clients.get_mut(part(&account)) {
-            client.logins += logins;
+            client.logins += logins.since_reset();
         }
     }
     for process in processes.all() {

@@ -16,7 +16,7 @@ use shuttle::sync as shuttled;
 pub use latch::{ExclusiveGuard, Latch, SharedGuard, downgrade, latch_of, latch_of_shared};
 pub use shuttle::sync::RwLockReadGuard;
 pub use shuttle::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 pub use shuttle::thread;
 

@@ -12,6 +12,8 @@ use crate::sync::Mutex;
 
 /// Candidates that are compared for one eviction.
 const CANDIDATES: usize = 16;
+/// Share of the bytes of a sample that its plan may take in addition.
+pub(crate) const PLAN_SHARE: usize = 2;
 /// Share of a score that ages when it is compared.
 const AGING: u64 = 16;
 /// Estimated bytes of an entry without its texts: the entry, its places in table, list and queue.
@@ -35,6 +37,9 @@ pub struct Sample {
     /// Wall-clock time of its end in microseconds.
     pub seen_us: u64,
     pub latency_ns: u64,
+    /// Its plan, and when that was made.
+    pub plan: String,
+    pub planned_us: u64,
 }
 
 /// A statement that has a slot.
@@ -54,7 +59,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns the bytes charged for the entry. `sample_bytes` are the most that a sample may take.
     pub fn bytes(&self, sample_bytes: usize) -> usize {
-        ENTRY_BYTES + self.text.len() + sample_bytes
+        ENTRY_BYTES + self.text.len() + sample_bytes + sample_bytes / PLAN_SHARE
     }
 }
 

@@ -15,6 +15,16 @@ pub struct Latencies {
     octaves: Vec<[u64; SUBS]>,
 }
 
+/// A bucket that has values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    pub number: usize,
+    /// Lowest and highest value in microseconds.
+    pub from_us: u64,
+    pub to_us: u64,
+    pub count: u64,
+}
+
 impl Latencies {
     /// Bytes of one power of two.
     pub(crate) const OCTAVE_BYTES: usize = SUBS * 8;
@@ -66,6 +76,16 @@ impl Latencies {
         self.octaves.len() * Self::OCTAVE_BYTES
     }
 
+    /// Returns the buckets that have values.
+    pub fn filled(&self) -> impl Iterator<Item = Bucket> + '_ {
+        let counts = self.octaves.iter().flatten().enumerate();
+        counts.filter(|(_, count)| **count > 0).map(|(place, count)| {
+            let number = self.first * SUBS + place;
+            let from_us = number.checked_sub(1).map_or(0, |before| last_in_bucket::<SUB_BITS>(before) + 1);
+            Bucket { number, from_us, to_us: last_in_bucket::<SUB_BITS>(number), count: *count }
+        })
+    }
+
     /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.octaves.iter().flatten().sum()
@@ -109,6 +129,10 @@ mod tests {
             let got = low.percentile(p) as f64;
             assert!((1.0..=1.125).contains(&(got / expected)), "{p}: {got}");
         }
+        let buckets: Vec<Bucket> = low.filled().collect();
+        assert_eq!(buckets.iter().map(|bucket| bucket.count).sum::<u64>(), 1000);
+        assert!(buckets.windows(2).all(|pair| pair[0].to_us + 1 == pair[1].from_us));
+        assert_eq!((buckets[0].from_us, buckets[0].count), (1, 1));
         let mut other = high.clone();
         other.merge(&Latencies::default());
         assert_eq!(other, high);

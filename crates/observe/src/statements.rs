@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use cohort_base::whole_chars;
 
-use crate::directory::{Directory, ENTRY_BYTES, Entry, Sample, StatementKey};
+use crate::directory::{Directory, ENTRY_BYTES, Entry, PLAN_SHARE, Sample, StatementKey};
 use crate::measured::Measured;
 use crate::shards::{KindTimes, Shards, Totals};
 use crate::sync::{AtomicU64, Mutex, Ordering, RwLock};
@@ -42,6 +42,8 @@ const EXCESS_SHARE: u64 = 8;
 const ROW_BYTES_MIN: u64 = 512;
 /// Attempts to find a statement's row while others evict rows.
 const ATTEMPTS: usize = 4;
+/// Minimum time between two sample plans of a statement.
+const PLAN_INTERVAL_US: u64 = 60_000_000;
 /// Evictions for one new statement.
 const EVICTIONS: usize = 64;
 
@@ -144,7 +146,9 @@ impl Statements {
         if let Some(entry) = self.directory.read().find(key) {
             return reference(entry);
         }
-        if !self.make_room((ENTRY_BYTES + text.len() + self.sample_bytes) as u64) {
+        if !self
+            .make_room((ENTRY_BYTES + text.len() + self.sample_bytes + self.sample_bytes / PLAN_SHARE) as u64)
+        {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return self.others(kind);
         }
@@ -280,7 +284,7 @@ impl Statements {
         let put = |sample: &mut Sample| {
             if latency_ns >= sample.latency_ns {
                 let text = whole_chars(text, self.sample_bytes).to_owned();
-                *sample = Sample { text, seen_us, latency_ns };
+                (sample.text, sample.seen_us, sample.latency_ns) = (text, seen_us, latency_ns);
             }
         };
         let slot = of.slot as usize;
@@ -291,6 +295,23 @@ impl Statements {
         let directory = self.directory.read();
         if let Some(entry) = directory.of_slot(slot).filter(|entry| entry.generation == of.generation) {
             put(&mut entry.sample.lock());
+        }
+    }
+
+    /// Keeps the plan of a statement that was planned at `now_us`, unless a recent one is kept. `plan`
+    /// returns its text, which is cut.
+    pub fn keep_plan(&self, of: StatementRef, now_us: u64, plan: impl FnOnce() -> Option<String>) {
+        let bytes_max = self.sample_bytes / PLAN_SHARE;
+        let entry = self.directory.read().of_slot(of.slot as usize).cloned();
+        let Some(entry) = entry.filter(|entry| entry.generation == of.generation && bytes_max > 0) else {
+            return;
+        };
+        let is_old = |sample: &Sample| now_us.saturating_sub(sample.planned_us) >= PLAN_INTERVAL_US;
+        if is_old(&entry.sample.lock())
+            && let Some(plan) = plan()
+        {
+            let mut sample = entry.sample.lock();
+            (sample.plan, sample.planned_us) = (whole_chars(&plan, bytes_max).to_owned(), now_us);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The locks and atomics of this crate, imported from one place: the model check (`tests/model.rs`) compiles
 //! the same files with a scheduler that permutes threads, and a smaller [`PIECE`].
 
-pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 pub use parking_lot::{Mutex, MutexGuard, RwLock};
 

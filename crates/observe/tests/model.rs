@@ -1,5 +1,5 @@
-//! Model checks: statements that end while rows are evicted, reset and read, under a scheduler that explores
-//! interleavings.
+//! Model checks: statements that end while rows are evicted, reset and read, and values that are retracted
+//! while they are read, under a scheduler that explores interleavings.
 //!
 //! The crate's files are compiled here again, with the locks and atomics of `cohort_interleave`.
 //!
@@ -9,6 +9,9 @@
 //! | a shard is emptied before the generation is raised | `nothing_is_lost` |
 //! | a statement checks the generation before it locks a shard | `nothing_is_lost` |
 //! | a reader copies rows while sums move | `a_reader_sees_each_statement_once` |
+//! | the owner looks for readers before it exchanges the pointer | `a_published_value_outlives_its_readers` |
+//! | the reader loads the pointer before it stores its mark | `a_published_value_outlives_its_readers` |
+//! | the owner does not wait | `a_published_value_outlives_its_readers` |
 #![allow(dead_code)]
 
 #[path = "../src/directory.rs"]
@@ -17,6 +20,8 @@ mod directory;
 mod latencies;
 #[path = "../src/measured.rs"]
 mod measured;
+#[path = "../src/published.rs"]
+mod published;
 #[path = "../src/shards.rs"]
 mod shards;
 #[path = "../src/statements.rs"]
@@ -24,7 +29,9 @@ mod statements;
 
 /// The module that the files import as `crate::sync`.
 mod sync {
-    pub use cohort_interleave::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, RwLock};
+    pub use cohort_interleave::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, RwLock,
+    };
 
     pub const PIECE: usize = 1;
 }
@@ -35,6 +42,7 @@ use cohort_interleave::{check, choose, thread};
 
 use crate::directory::StatementKey;
 use crate::measured::{Measure, Measured};
+use crate::published::Published;
 use crate::statements::Statements;
 
 const SCHEDULES: usize = 400;
@@ -104,5 +112,48 @@ fn a_reset_removes_whole_statements() {
         assert!(all <= 3, "{all}");
         run(&statements, 0, 1);
         assert_eq!(calls(&statements), all + 1);
+    });
+}
+
+/// A value that notes its end.
+#[derive(Default)]
+struct Value {
+    is_gone: sync::AtomicBool,
+}
+
+impl Value {
+    fn is_gone(&self) -> bool {
+        self.is_gone.load(sync::Ordering::SeqCst)
+    }
+}
+
+/// The values stay in memory, so that a reader that comes too late fails an assertion only.
+#[test]
+fn a_published_value_outlives_its_readers() {
+    check(SCHEDULES, || {
+        let published: Arc<Published<Value>> = Arc::default();
+        let values: Arc<[Value; 3]> = Arc::default();
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let published = Arc::clone(&published);
+                thread::spawn(move || {
+                    (0..2).for_each(|_| {
+                        published.read(|value| {
+                            assert!(!value.is_gone() && !value.is_gone(), "a value that is gone is read");
+                        });
+                    });
+                })
+            })
+            .collect();
+        let gone = |value: &Value| value.is_gone.store(true, sync::Ordering::SeqCst);
+        published.during(&values[0], || {
+            published.during(&values[1], || ());
+            gone(&values[1]);
+        });
+        gone(&values[0]);
+        published.during(&values[2], || ());
+        gone(&values[2]);
+        readers.into_iter().for_each(|thread| thread.join().expect("no thread fails"));
+        assert!(published.read(|_| ()).is_none());
     });
 }

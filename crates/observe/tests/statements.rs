@@ -46,7 +46,10 @@ fn shards_add_up_and_a_reset_leaves_nothing() {
     let [undigested, row] = rows.as_slice() else { panic!("{rows:?}") };
     assert_eq!((undigested.kind, &undigested.key, undigested.is_others), (1, &None, false));
     assert_eq!((row.kind, row.key.as_ref(), &*row.text, row.first_us), (2, Some(&key(1)), "SELECT ?", 10));
-    assert_eq!(row.sample, Sample { text: "SELECT 8".into(), seen_us: 11, latency_ns: 8_000 });
+    assert_eq!(
+        row.sample,
+        Sample { text: "SELECT 8".into(), seen_us: 11, latency_ns: 8_000, ..Sample::default() }
+    );
     assert_eq!((calls(&rows), row.totals.sums.get(Measure::RowsSent)), (9, 16));
     assert_eq!((row.totals.min_ns, row.totals.max_ns, row.totals.last_us), (1_000, 8_000, 2_000_000));
     assert_eq!((row.totals.latencies.count(), row.totals.latencies.percentile(1.0)), (8, 8));

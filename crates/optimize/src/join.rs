@@ -598,6 +598,7 @@ impl Lowering<'_> {
                     block: context.block,
                     filter,
                     columns,
+                    part: self.reads.advance(),
                 };
                 Ok(Part { node: Node::Virtual(Box::new(scan)), layout, rows: UNKNOWN_ROWS })
             }
@@ -658,6 +659,7 @@ impl Lowering<'_> {
             columns,
             with_key: table.key.is_some(),
             rows: choice.rows,
+            part: self.reads.advance(),
         };
         Ok((scan, layout))
     }

@@ -46,8 +46,8 @@ pub use lower::{optimize, read_mode};
 pub use merge::merge;
 pub use physical::{
     Access, AggregateNode, ChainInput, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod, JsonScan,
-    LikeStart, LimitCount, LimitNode, Node, Plan, ReadMode, RecursiveStep, Scan, SetChain, SetOperation,
-    Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
+    LikeStart, LimitCount, LimitNode, Node, PartId, Parts, Plan, ReadMode, RecursiveStep, Scan, SetChain,
+    SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, Sarg, conditions};

@@ -18,8 +18,8 @@ use cohort_types::{SqlError, SqlResult, check_stack};
 
 use crate::estimate::{Statistics, UNKNOWN_ROWS, selectivity};
 use crate::physical::{
-    AggregateNode, ChainInput, CommonPlan, Extension, LimitCount, LimitNode, Node, Plan, ReadMode,
-    RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
+    AggregateNode, ChainInput, CommonPlan, Extension, LimitCount, LimitNode, Node, PartId, Parts, Plan,
+    ReadMode, RecursiveStep, SetChain, Sort, Span, SubqueryPlan, WindowNode,
 };
 use crate::sound::{check_estimate, check_plan};
 use crate::unordered::forget_order;
@@ -54,6 +54,7 @@ pub fn optimize(
         subqueries: subqueries.iter().map(|_| None).collect(),
         common: Vec::new(),
         common_numbers: HashMap::new(),
+        reads: PartId::default(),
     };
     let mut root = lowering.query(query)?.node;
     mark_outermost_limit(&mut root);
@@ -72,7 +73,9 @@ pub fn optimize(
     let slots = lowering.slots;
     let frame = slots.len();
     let given = slots.into_iter().filter(|(column, _)| is_of_changed_row(*column)).collect();
-    let plan = Plan { root, width: query.types.len(), subqueries, common, frame, given };
+    let (width, parts) = (query.types.len(), Parts::default());
+    let mut plan = Plan { root, width, subqueries, common, frame, given, parts };
+    plan.number(lowering.reads.0);
     check_plan(&plan);
     Ok(plan)
 }
@@ -122,6 +125,8 @@ pub(crate) struct Lowering<'o> {
     common: Vec<Option<CommonPlan>>,
     /// Positions in `common` of the stored common table expressions.
     common_numbers: HashMap<usize, usize>,
+    /// Number of the reads of the next table.
+    pub(crate) reads: PartId,
 }
 
 impl Lowering<'_> {

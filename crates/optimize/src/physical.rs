@@ -25,6 +25,21 @@ use cohort_plan::WindowCall;
 use cohort_sql::ast::SetOperator;
 use cohort_types::{Collation, Columns};
 
+/// The number of a part of a plan: of an operator, or of the reads of one table. The work of the part is
+/// measured under it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartId(pub u32);
+
+/// The numbers of a plan's parts. Reads of tables have the lowest ones. They are followed by those of the
+/// operators, from each root downwards ([`Node::each`]).
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Number of parts.
+    pub count: u32,
+    /// First number of each root, in the order of [`Plan::roots`].
+    first: Vec<PartId>,
+}
+
 /// An executable query.
 #[derive(Debug)]
 pub struct Plan {
@@ -37,6 +52,7 @@ pub struct Plan {
     pub frame: usize,
     /// Columns of a data change's row that the query reads, and their slots.
     pub given: Vec<(usize, usize)>,
+    pub parts: Parts,
 }
 
 /// A subquery of an expression.
@@ -165,6 +181,8 @@ pub struct Scan {
     pub with_key: bool,
     /// Estimated number of rows per scan.
     pub rows: f64,
+    /// Its reads.
+    pub part: PartId,
 }
 
 /// A scan of a virtual table, computed by the server.
@@ -178,6 +196,8 @@ pub struct VirtualScan {
     pub filter: Option<Expr>,
     /// Ordinals of the returned columns.
     pub columns: Vec<usize>,
+    /// Its reads.
+    pub part: PartId,
 }
 
 /// The access path chosen for one table.
@@ -439,6 +459,15 @@ pub struct ChainInput {
     pub node: Node,
 }
 
+impl PartId {
+    /// Returns the number, and goes on to the next one.
+    pub fn advance(&mut self) -> PartId {
+        let number = *self;
+        self.0 += 1;
+        number
+    }
+}
+
 impl Scan {
     /// Returns true if the scan looks up all parts of a unique key, so it finds at most one row.
     pub fn is_of_unique_key(&self) -> bool {
@@ -450,14 +479,42 @@ impl Scan {
 }
 
 impl Plan {
+    /// Returns the topmost nodes: of the query, of its subqueries, and of its common table expressions.
+    pub fn roots(&self) -> impl Iterator<Item = &Node> {
+        let common = self.common.iter();
+        let common = common.flat_map(|c| std::iter::once(&c.seed).chain(c.step.as_ref().map(|s| &s.node)));
+        let subqueries = self.subqueries.iter().map(|subquery| &subquery.root);
+        std::iter::once(&self.root).chain(subqueries).chain(common)
+    }
+
     /// Calls `see` for every node.
     pub fn each_node<'p>(&'p self, see: &mut dyn FnMut(&'p Node)) {
-        self.root.each(see);
-        self.subqueries.iter().for_each(|subquery| subquery.root.each(see));
-        for common in &self.common {
-            common.seed.each(see);
-            common.step.iter().for_each(|step| step.node.each(see));
+        self.roots().for_each(|root| root.each(see));
+    }
+
+    /// Calls `see` for every node with its number.
+    pub fn each_part<'p>(&'p self, see: &mut dyn FnMut(&'p Node, PartId)) {
+        for (root, first) in self.roots().zip(&self.parts.first) {
+            let mut next = *first;
+            root.each(&mut |node| see(node, next.advance()));
         }
+    }
+
+    /// Returns the first number of a root.
+    pub fn first_part(&self, root: &Node) -> PartId {
+        let at = self.roots().position(|other| std::ptr::eq(other, root));
+        at.and_then(|at| self.parts.first.get(at)).copied().unwrap_or_default()
+    }
+
+    /// Numbers the operators. `reads` are the numbers of its tables.
+    pub(crate) fn number(&mut self, reads: u32) {
+        let mut next = PartId(reads);
+        let mut first = Vec::new();
+        for root in self.roots() {
+            first.push(next);
+            root.each(&mut |_| _ = next.advance());
+        }
+        self.parts = Parts { count: next.0, first };
     }
 
     /// Calls `see` for every scan of a base table.

@@ -20,6 +20,7 @@ use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind};
 
 use crate::host::{BodyStatement, Host, ResultColumn};
 use crate::program::{Program, ScalarId, SlotType};
+use crate::typed_code::{Op, Target};
 
 /// A program that can run. It depends on the settings of the program, and on the tables and queries that its
 /// types refer to.
@@ -32,6 +33,11 @@ pub struct Bound {
     /// The columns of OLD and NEW with places.
     pub(crate) columns: Vec<RowColumn>,
     pub(crate) returns: Option<ColumnType>,
+    /// The typed form of each instruction.
+    pub(crate) ops: Vec<Op>,
+    /// The places of the parameters, if all are numbers.
+    pub(crate) arguments: Vec<Target>,
+    pub(crate) is_typed: bool,
 }
 
 /// A place of a frame.
@@ -109,6 +115,9 @@ pub fn bind(
         statements: Vec::new(),
         columns: Vec::new(),
         returns: None,
+        ops: Vec::new(),
+        arguments: Vec::new(),
+        is_typed: false,
     };
     for slot in 0..program.slots.len() {
         bound.add_slot(slot, columns, host)?;
@@ -130,6 +139,7 @@ pub fn bind(
         let made = bound.statement(statement, columns)?;
         bound.statements.push(made);
     }
+    bound.lower(host.session().settings.env.sql_mode);
     Ok(bound)
 }
 

@@ -18,7 +18,7 @@ const CHARGED_BYTES_MIN: usize = 512;
 pub(crate) struct Frame {
     /// The values of the variables, by place.
     pub places: Vec<Value>,
-    /// The memory of large values.
+    /// The memory of a large frame and of large values.
     memory: Reservation,
     /// The rows of open cursors.
     pub cursors: Vec<Option<Box<dyn QueryRows>>>,
@@ -51,14 +51,20 @@ pub(crate) struct Found {
 }
 
 impl Frame {
-    pub fn new(bound: &Bound, memory: &Arc<Budget>) -> Frame {
-        Frame {
+    /// Makes a frame. Fails if the session has no memory for it: programs may call themselves.
+    pub fn new(bound: &Bound, memory: &Arc<Budget>) -> SqlResult<Frame> {
+        let mut memory = Reservation::new(Arc::clone(memory));
+        let bytes = bound.places.len() * size_of::<Value>();
+        if bytes >= CHARGED_BYTES_MIN {
+            memory.grow(bytes as u64)?;
+        }
+        Ok(Frame {
             places: vec![Value::Null; bound.places.len()],
-            memory: Reservation::new(Arc::clone(memory)),
+            memory,
             cursors: bound.program.cursors.iter().map(|_| None).collect(),
             blocks: Vec::new(),
             running: Vec::new(),
-        }
+        })
     }
 
     /// Puts a value in a place. Fails if the session has no memory for it.

@@ -110,6 +110,10 @@ impl RowsFor {
 /// The rows of a cursor or of an expression's query, in order.
 pub trait QueryRows: Send {
     /// Returns the next row, or `None` after the last.
+    fn row(&self) -> Option<&[Value]>;
+    /// Goes on to the row after the next one.
+    fn advance(&mut self);
+    /// Returns the next row, or `None` after the last, and goes on.
     fn next_row(&mut self) -> SqlResult<Option<Vec<Value>>>;
     /// Returns the number of columns.
     fn columns(&self) -> usize;

@@ -26,9 +26,7 @@ use crate::group::Group;
 use crate::host::{Host, RowsFor};
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
 use crate::signal;
-
-/// Jumps between two checks for KILL and the time limit.
-const JUMPS_UNCHECKED: u32 = 1000;
+use crate::typed_code::{self, JUMPS_UNCHECKED, Stop, TypedState};
 
 /// The result of a program.
 #[derive(Debug, Default)]
@@ -42,7 +40,7 @@ pub struct Finished {
 /// Runs a routine with the values of its arguments, which [`Bound::converted`] has converted, a compound
 /// statement, or the body of an event.
 pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Finished> {
-    let mut machine = Machine::new(bound, host);
+    let mut machine = Machine::new(bound, host)?;
     let parameters = &bound.program.parameters;
     assert_eq!(parameters.len(), args.len(), "the caller has checked the number of arguments");
     for (slot, value) in bound.slots.iter().zip(args) {
@@ -58,35 +56,59 @@ pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Fi
 
 /// Runs an aggregate function over the rows of a group, of which there is at least one.
 pub fn run_aggregate(bound: &Bound, group: Group<'_>, host: &mut dyn Host) -> SqlResult<Finished> {
-    let mut machine = Machine::new(bound, host);
+    let mut machine = Machine::new(bound, host)?;
     machine.group = Some(group);
     machine.fetch_group()?;
     Ok(Finished { returned: machine.run()?, ..Finished::default() })
 }
 
-/// Runs a trigger for one row of its table. A BEFORE trigger may change the new row. The definer needs SELECT
-/// on the columns of OLD and NEW that are read, and UPDATE on those that are set.
+/// The new row of a trigger. A BEFORE trigger may change it.
+pub enum NewRow<'r> {
+    Read(&'r [Value]),
+    Change(&'r mut [Value]),
+}
+
+impl NewRow<'_> {
+    pub(crate) fn values(&self) -> &[Value] {
+        match self {
+            NewRow::Read(values) => values,
+            NewRow::Change(values) => values,
+        }
+    }
+
+    /// Returns the row for the next trigger.
+    pub fn again(&mut self) -> NewRow<'_> {
+        match self {
+            NewRow::Read(values) => NewRow::Read(values),
+            NewRow::Change(values) => NewRow::Change(values),
+        }
+    }
+}
+
+/// Runs a trigger for one row of its table. The definer needs SELECT on the columns of OLD and NEW that are
+/// read, and UPDATE on those that are set. Returns whether it has these privileges on all columns that the
+/// trigger names.
 pub fn run_trigger(
     bound: &Bound,
     table: &TableName,
-    (old, new): (Option<&[Value]>, Option<&mut [Value]>),
+    (old, new): (Option<&[Value]>, Option<NewRow<'_>>),
     host: &mut dyn Host,
-) -> SqlResult<()> {
-    let mut machine = Machine::new(bound, host);
+) -> SqlResult<bool> {
+    let mut machine = Machine::new(bound, host)?;
     machine.find_denied(table);
     for column in &bound.columns {
-        let row = if column.is_new { new.as_deref() } else { old };
+        let row = if column.is_new { new.as_ref().map(NewRow::values) } else { old };
         if let Some(row) = row {
             machine.frame.put(column.place, row[column.ordinal].clone())?;
         }
     }
     machine.run()?;
-    if let Some(new) = new {
+    if let Some(NewRow::Change(new)) = new {
         for column in bound.columns.iter().filter(|column| column.is_new) {
             new[column.ordinal] = machine.frame.places[column.place as usize].clone();
         }
     }
-    Ok(())
+    Ok(machine.denied.is_empty())
 }
 
 /// An activation that runs.
@@ -120,16 +142,16 @@ enum Flow {
 }
 
 impl<'b, 'h> Machine<'b, 'h> {
-    fn new(bound: &'b Bound, host: &'h mut dyn Host) -> Machine<'b, 'h> {
-        Machine {
+    fn new(bound: &'b Bound, host: &'h mut dyn Host) -> SqlResult<Machine<'b, 'h>> {
+        Ok(Machine {
             bound,
-            frame: Frame::new(bound, &host.session().memory),
+            frame: Frame::new(bound, &host.session().memory)?,
             host,
             jumps_left: JUMPS_UNCHECKED,
             row: 0,
             denied: Vec::new(),
             group: None,
-        }
+        })
     }
 
     /// Finds the columns that a trigger may not use. An account that has the privileges on the whole table
@@ -174,6 +196,9 @@ impl<'b, 'h> Machine<'b, 'h> {
         let code = &self.bound.program.code;
         let mut pc: Pc = 0;
         loop {
+            if self.denied.is_empty() {
+                pc = self.run_typed(pc)?;
+            }
             pc = match self.step(pc, &code[pc as usize]) {
                 Ok(Flow::Next) => pc + 1,
                 Ok(Flow::Jump(to)) => to,
@@ -181,6 +206,32 @@ impl<'b, 'h> Machine<'b, 'h> {
                 Ok(Flow::End) => return self.ended().map(|()| None),
                 Err(error) => self.raised(pc, error)?,
             };
+        }
+    }
+
+    /// Runs typed instructions, up to the first one that needs the host.
+    fn run_typed(&mut self, mut pc: Pc) -> SqlResult<Pc> {
+        loop {
+            let mut state = TypedState {
+                places: &mut self.frame.places,
+                cursors: &mut self.frame.cursors,
+                jumps_left: self.jumps_left,
+                has_evaluated: false,
+            };
+            let stop = typed_code::run(&self.bound.ops, &mut state, pc);
+            self.jumps_left = state.jumps_left;
+            if state.has_evaluated {
+                self.host.diagnostics().begin();
+            }
+            match stop {
+                Stop::At(at) => return Ok(at),
+                Stop::Check { at, to } => {
+                    pc = match self.host.check_interrupt() {
+                        Ok(()) => to,
+                        Err(error) => self.raised(at, error)?,
+                    };
+                }
+            }
         }
     }
 

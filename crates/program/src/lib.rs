@@ -22,24 +22,34 @@
 //! | `frame` | [`Frame`]: the values, cursors and handlers of one activation |
 //! | `group` | [`Group`]: the rows of a group, for an aggregate function |
 //! | `interpret` | the loop over instructions, and its one exit for errors |
+//! | `typed` | numbers and conditions that are evaluated over the frame alone |
+//! | `lower` | bound expressions and instructions to typed ones |
+//! | `typed_code` | typed instructions |
+//! | `alone` | functions and triggers that run without a host |
 //! | `named` | the tables and routines that a program names |
 //! | `signal` | SIGNAL and RESIGNAL |
 
+mod alone;
 mod bind;
 mod compile;
 mod frame;
 mod group;
 mod host;
 mod interpret;
+mod lower;
 mod named;
 mod program;
 mod scope;
 mod signal;
+mod typed;
+mod typed_code;
+#[cfg(test)]
+mod typed_tests;
 
 pub use bind::{Bound, bind};
 pub use compile::compile;
 pub use group::Group;
 pub use host::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
-pub use interpret::{Finished, run, run_aggregate, run_trigger};
+pub use interpret::{Finished, NewRow, run, run_aggregate, run_trigger};
 pub use named::{Named, NamedTable};
 pub use program::{Program, ProgramKind};

@@ -1,6 +1,6 @@
 //! Construction of operators from a plan.
 
-use cohort_optimize::{JoinMethod, Node, ReadMode};
+use cohort_optimize::{JoinMethod, Node, PartId, ReadMode};
 use cohort_types::SqlResult;
 
 use crate::aggregate::AggregateOperator;
@@ -9,7 +9,6 @@ use crate::extend::Extend;
 use crate::limit::Limit;
 use crate::nodes::varies;
 use crate::operator::Input;
-use crate::profiled::Profiled;
 use crate::project::{Convert, Filter, OneTimeFilter, Project};
 use crate::runtime::Run;
 use crate::scan::{ScanOperator, Virtual};
@@ -19,24 +18,27 @@ use crate::sort::SortOperator;
 use crate::source::{Concat, Constants, Empty, Series, Unit};
 use crate::window::Window;
 
-/// Builds the operators of a node and of its inputs. Recursive, so its stack frame is kept small.
-pub(crate) fn build<'p>(node: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
+/// Builds the operators of a root of the plan and of its inputs. Recursive, so the stack frames are kept
+/// small.
+pub(crate) fn build<'p>(root: &'p Node, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
+    let mut next = match run.state.profile {
+        Some(_) => run.state.plan.first_part(root),
+        None => PartId::default(),
+    };
+    build_numbered(root, &mut next, run)
+}
+
+/// Variant that numbers the nodes.
+fn build_numbered<'p>(node: &'p Node, next: &mut PartId, run: Run<'_, 'p>) -> SqlResult<Input<'p>> {
     run.eval.check_stack()?;
+    let part = next.advance();
     let mut inputs = Vec::new();
     for below in node.inputs() {
-        inputs.push(build(below, run)?);
+        inputs.push(build_numbered(below, next, run)?);
     }
     let input = assemble(node, inputs, run)?;
-    Ok(match run.state.profile {
-        Some(profile) => {
-            let counters = profile.counters(node);
-            Input {
-                operator: Box::new(Profiled { inner: input.operator, profile, counters }),
-                locks: input.locks,
-            }
-        }
-        None => input,
-    })
+    let measured = run.state.profile.map(|parts| (parts.profile, parts.counters(part)));
+    Ok(Input { measured, ..input })
 }
 
 /// Builds the operator of a node from those of its inputs.

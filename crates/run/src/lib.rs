@@ -6,7 +6,7 @@
 //! | `rows` | [`run`], [`Rows`]: returns a plan's rows, pushed or pulled |
 //! | `batch` | [`Batch`]: rows passed between operators |
 //! | `vectors`, `vector_source` | [`Vectors`]: column batches; inputs as vectors |
-//! | `profile`, `profiled` | operator statistics, for ANALYZE |
+//! | `profile` | measurements of a run, for ANALYZE and SHOW ANALYZE |
 //! | `runtime` | state shared by the operators of a run; memory accounting |
 //! | `operator` | the operator interface |
 //! | `assemble` | builds operators from a plan |
@@ -37,7 +37,6 @@ mod nodes;
 mod operator;
 mod partition;
 mod profile;
-mod profiled;
 mod project;
 mod quantified;
 mod rollup;
@@ -61,7 +60,7 @@ mod window;
 
 pub use batch::Batch;
 pub use limit::{limit_bounds, limit_value};
-pub use profile::{NodeCounters, NodeProfile, PlanProfile, nanos_since};
+pub use profile::{NodeCounters, NodeProfile, PlanParts, PlanProfile, nanos_since};
 pub use rows::{Rows, run, run_measured};
 pub use storage::{CursorId, Event, Kept, Matching, Sorted, Storage};
 pub use vectors::Vectors;

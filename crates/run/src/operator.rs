@@ -46,6 +46,7 @@
 use cohort_types::{Interrupt, SqlResult, VectorType};
 
 use crate::batch::Batch;
+use crate::profile::{NodeCounters, NodeProfile, PlanProfile, nanos_since};
 use crate::runtime::Run;
 use crate::vectors::Vectors;
 
@@ -86,16 +87,39 @@ pub(crate) struct Input<'p> {
     pub operator: Box<dyn Operator<'p> + 'p>,
     /// Reading locks the rows, so rows that may not be needed are never requested.
     pub locks: bool,
+    /// Where its work is measured, if it is.
+    pub measured: Option<(&'p PlanProfile, &'p NodeCounters)>,
 }
 
 impl<'p> Input<'p> {
     pub fn new(operator: impl Operator<'p> + 'p, locks: bool) -> Input<'p> {
-        Input { operator: Box::new(operator), locks }
+        Input { operator: Box::new(operator), locks, measured: None }
+    }
+
+    /// Calls the operator. The second result of `call` is the number of rows returned.
+    #[inline]
+    fn call<T>(
+        &mut self,
+        loops: u64,
+        call: impl FnOnce(&mut (dyn Operator<'p> + 'p)) -> SqlResult<(T, usize)>,
+    ) -> SqlResult<T> {
+        let Some((profile, counters)) = self.measured else { return Ok(call(&mut *self.operator)?.0) };
+        let (start, spills) = (profile.clock(), profile.spills());
+        let answer = call(&mut *self.operator);
+        let rows = answer.as_ref().map_or(0, |(_, rows)| *rows as u64);
+        match start {
+            None => counters.count(loops, 0, rows),
+            Some(_) => {
+                let spills = profile.spills() - spills;
+                counters.add(NodeProfile { loops, read: 0, rows, nanos: nanos_since(start), spills });
+            }
+        }
+        answer.map(|(answer, _)| answer)
     }
 
     pub fn open(&mut self, run: Run<'_, 'p>) -> SqlResult<()> {
         run.eval.check_stack()?;
-        self.operator.open(run)
+        self.call(1, |operator| Ok((operator.open(run)?, 0)))
     }
 
     /// Appends at most `want` rows and returns their number; 0 at the end.
@@ -103,8 +127,11 @@ impl<'p> Input<'p> {
         run.eval.check_stack()?;
         let before = out.len();
         out.mark();
-        self.operator.next(run, out, want)?;
-        let rows = out.len() - before;
+        let rows = self.call(0, |operator| {
+            operator.next(run, out, want)?;
+            let rows = out.len() - before;
+            Ok((rows, rows))
+        })?;
         debug_assert!(rows <= want, "no more rows than asked for");
         run.eval.steps(1 + rows as u32)?;
         Ok(rows)
@@ -125,7 +152,10 @@ impl<'p> Input<'p> {
 
     /// Skips rows, if the operator can do that without reading them.
     pub fn skip(&mut self, run: Run<'_, 'p>, rows: u64) -> SqlResult<Option<u64>> {
-        self.operator.skip(run, rows)
+        self.call(0, |operator| {
+            let skipped = operator.skip(run, rows)?;
+            Ok((skipped, skipped.unwrap_or(0) as usize))
+        })
     }
 
     /// Switches to vectorized output and returns the types. Returns `None` if the rows must be read as
@@ -133,13 +163,16 @@ impl<'p> Input<'p> {
     pub fn vector_types(&mut self, run: Run<'_, 'p>) -> SqlResult<Option<Vec<VectorType>>> {
         match self.locks || run.state.batch_rows == 1 {
             true => Ok(None),
-            false => self.operator.vector_types(run),
+            false => self.call(0, |operator| Ok((operator.vector_types(run)?, 0))),
         }
     }
 
     /// Replaces the vectors with those of the next rows. Returns false at the end.
     pub fn next_vectors(&mut self, run: Run<'_, 'p>, vectors: &mut Vectors) -> SqlResult<bool> {
-        let goes_on = self.operator.next_vectors(run, vectors)?;
+        let goes_on = self.call(0, |operator| {
+            let goes_on = operator.next_vectors(run, vectors)?;
+            Ok((goes_on, if goes_on { vectors.rows } else { 0 }))
+        })?;
         run.eval.steps(1 + vectors.rows as u32)?;
         Ok(goes_on)
     }

@@ -1,29 +1,31 @@
-//! Operator statistics of one run, for ANALYZE of a statement and for the slow query log.
+//! Measurements of one run of a statement's plans: for ANALYZE, for the slow query log, and for SHOW ANALYZE
+//! of a statement that runs.
 //!
-//! A run with [`PlanProfile`] wraps each operator in a `Profiled`, which counts and times every call. Storage
-//! that reads tables for the run adds its own counts. A run without one has no overhead.
+//! Each part of a plan has a number, under which its work is counted ([`PartId`]): an operator, or the reads
+//! of one table. Rows and loops are always counted. Times are measured if the run is *timed*. A run without a
+//! profile has no overhead.
 //!
-//! Parts of a plan are identified by their address, because a plan does not move while it runs and is
-//! reported.
+//! The statement's own thread writes, and others may read meanwhile.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use hashbrown::HashMap;
-use parking_lot::Mutex;
+use cohort_optimize::PartId;
 
-/// Statistics of the parts of one plan.
-#[derive(Debug, Default)]
+/// Measurements of the parts of a statement's plans.
+#[derive(Debug)]
 pub struct PlanProfile {
-    parts: Mutex<HashMap<usize, Arc<NodeCounters>>>,
+    parts: Box<[NodeCounters]>,
+    /// Counts parts that the plans do not number.
+    others: NodeCounters,
+    is_timed: bool,
     /// Number of temporary files created.
     spills: AtomicU64,
     /// Planning time in nanoseconds.
-    planning: AtomicU64,
+    planning: u64,
 }
 
-/// Statistics of one part: an operator, or the reads of one table.
+/// Statistics of one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeProfile {
     /// Number of times it was opened.
@@ -38,7 +40,7 @@ pub struct NodeProfile {
     pub spills: u64,
 }
 
-/// A [`NodeProfile`] that accumulates.
+/// A [`NodeProfile`] that accumulates. One thread adds.
 #[derive(Debug, Default)]
 pub struct NodeCounters {
     loops: AtomicU64,
@@ -48,14 +50,25 @@ pub struct NodeCounters {
     spills: AtomicU64,
 }
 
+#[inline]
+fn raise(sum: &AtomicU64, by: u64) {
+    sum.store(sum.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
+
 impl NodeCounters {
     /// Adds counts.
     pub fn add(&self, more: NodeProfile) {
-        let sums = [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills];
-        let parts = [more.loops, more.read, more.rows, more.nanos, more.spills];
-        for (sum, part) in sums.into_iter().zip(parts) {
-            sum.fetch_add(part, Ordering::Relaxed);
-        }
+        self.count(more.loops, more.read, more.rows);
+        raise(&self.nanos, more.nanos);
+        raise(&self.spills, more.spills);
+    }
+
+    /// Adds loops, rows read and rows returned.
+    #[inline]
+    pub fn count(&self, loops: u64, read: u64, rows: u64) {
+        raise(&self.loops, loops);
+        raise(&self.read, read);
+        raise(&self.rows, rows);
     }
 
     fn get(&self) -> NodeProfile {
@@ -67,29 +80,51 @@ impl NodeCounters {
 }
 
 impl PlanProfile {
-    /// Returns the statistics of a part, or `None` if it never ran.
-    pub fn of<T: ?Sized>(&self, part: &T) -> Option<NodeProfile> {
-        self.parts.lock().get(&place(part)).map(|counters| counters.get())
+    /// Creates a profile of plans with `parts` parts, without times.
+    pub fn counting(parts: u32) -> PlanProfile {
+        PlanProfile {
+            parts: (0..parts).map(|_| NodeCounters::default()).collect(),
+            others: NodeCounters::default(),
+            is_timed: false,
+            spills: AtomicU64::new(0),
+            planning: 0,
+        }
     }
 
-    /// Returns the accumulator of a part.
-    pub fn counters<T: ?Sized>(&self, part: &T) -> Arc<NodeCounters> {
-        Arc::clone(self.parts.lock().entry(place(part)).or_default())
+    /// Creates a profile with times. `planning` is the planning time in nanoseconds.
+    pub fn timing(parts: u32, planning: u64) -> PlanProfile {
+        PlanProfile { is_timed: true, planning, ..PlanProfile::counting(parts) }
+    }
+
+    /// Returns whether times are measured.
+    pub fn is_timed(&self) -> bool {
+        self.is_timed
+    }
+
+    /// Returns the time, if times are measured.
+    #[inline]
+    pub fn clock(&self) -> Option<Instant> {
+        self.is_timed.then(Instant::now)
+    }
+
+    /// Returns the measurements of a part.
+    pub fn of(&self, part: PartId) -> NodeProfile {
+        self.parts.get(part.0 as usize).map(NodeCounters::get).unwrap_or_default()
+    }
+
+    /// Returns the counters of a part.
+    pub fn counters(&self, part: PartId) -> &NodeCounters {
+        self.parts.get(part.0 as usize).unwrap_or(&self.others)
     }
 
     /// Counts a temporary file.
     pub fn spilled(&self) {
-        self.spills.fetch_add(1, Ordering::Relaxed);
+        raise(&self.spills, 1);
     }
 
-    /// Sets the planning time.
-    pub fn set_planning(&self, nanos: u64) {
-        self.planning.store(nanos, Ordering::Relaxed);
-    }
-
-    /// Returns the planning time.
+    /// Returns the planning time in nanoseconds.
     pub fn planning(&self) -> u64 {
-        self.planning.load(Ordering::Relaxed)
+        self.planning
     }
 
     pub(crate) fn spills(&self) -> u64 {
@@ -97,11 +132,26 @@ impl PlanProfile {
     }
 }
 
-fn place<T: ?Sized>(part: &T) -> usize {
-    std::ptr::from_ref(part).cast::<()>() as usize
+/// The profile of one of the statement's plans, whose parts are numbered from `first`.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanParts<'p> {
+    pub profile: &'p PlanProfile,
+    pub first: PartId,
 }
 
-/// Returns the nanoseconds since `start`.
-pub fn nanos_since(start: Instant) -> u64 {
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+impl<'p> PlanParts<'p> {
+    /// Returns the counters of a part of the plan.
+    pub fn counters(&self, part: PartId) -> &'p NodeCounters {
+        self.profile.counters(PartId(self.first.0 + part.0))
+    }
+
+    /// Returns the measurements of a part of the plan.
+    pub fn of(&self, part: PartId) -> NodeProfile {
+        self.profile.of(PartId(self.first.0 + part.0))
+    }
+}
+
+/// Returns the nanoseconds since `start`, 0 without a start.
+pub fn nanos_since(start: Option<Instant>) -> u64 {
+    start.map_or(0, |start| u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

@@ -11,7 +11,7 @@ use crate::assemble::build;
 use crate::batch::Batch;
 use crate::nodes::batch_rows;
 use crate::operator::Input;
-use crate::profile::PlanProfile;
+use crate::profile::PlanParts;
 use crate::runtime::{Run, Runtime, State};
 use crate::storage::Storage;
 
@@ -28,7 +28,7 @@ impl<'p> Rows<'p> {
         Rows::of(plan, &[], None)
     }
 
-    fn of(plan: &'p Plan, row: &[Value], profile: Option<&'p PlanProfile>) -> Rows<'p> {
+    fn of(plan: &'p Plan, row: &[Value], profile: Option<PlanParts<'p>>) -> Rows<'p> {
         Rows { state: State::new(plan, row, batch_rows(plan), profile, build), root: None, yielded: 0 }
     }
 
@@ -108,7 +108,7 @@ pub fn run(
 pub fn run_measured(
     plan: &Plan,
     row: &[Value],
-    profile: &PlanProfile,
+    profile: PlanParts<'_>,
     storage: &mut dyn Storage,
     eval: &EvalContext<'_>,
     sink: &mut dyn FnMut(&mut [Value]) -> SqlResult<ControlFlow<()>>,

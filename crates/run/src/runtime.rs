@@ -18,7 +18,7 @@ use cohort_types::{SqlError, SqlResult, Value};
 
 use crate::common::CommonState;
 use crate::operator::Input;
-use crate::profile::PlanProfile;
+use crate::profile::PlanParts;
 use crate::storage::Storage;
 use crate::subquery::SubqueryState;
 
@@ -39,7 +39,7 @@ pub(crate) struct State<'p> {
     /// Rows requested at once: 1 if evaluations have visible side effects.
     pub batch_rows: usize,
     /// If set, operators are measured.
-    pub profile: Option<&'p PlanProfile>,
+    pub profile: Option<PlanParts<'p>>,
     build: Build<'p>,
 }
 
@@ -52,7 +52,7 @@ impl<'p> State<'p> {
         plan: &'p Plan,
         row: &[Value],
         batch_rows: usize,
-        profile: Option<&'p PlanProfile>,
+        profile: Option<PlanParts<'p>>,
         build: Build<'p>,
     ) -> State<'p> {
         let mut frame = vec![Value::Null; plan.frame];

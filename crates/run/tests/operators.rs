@@ -5,8 +5,8 @@ mod support;
 use cohort_expr::{AggregateKind, BinaryOp, CompareOp, Expr, ExprType};
 use cohort_locks::WaitPolicy;
 use cohort_optimize::{
-    AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, ReadMode, RecursiveStep,
-    Scan, SetOperation, Sort, VirtualScan,
+    AggregateNode, HashKey, Join, JoinKind, JoinMethod, LimitCount, LimitNode, Node, PartId, ReadMode,
+    RecursiveStep, Scan, SetOperation, Sort, VirtualScan,
 };
 use cohort_run::{Batch, Event, Sorted};
 use cohort_types::{Decimal, ErrorCode, NoWarnings, Str, TypeKind, Value};
@@ -102,6 +102,7 @@ fn scans_yield_the_columns_they_are_asked_for() {
         block: 1,
         filter: Some(eq(col(0), lit(1))),
         columns: vec![2, 2],
+        part: PartId::default(),
     };
     assert_eq!(shown_all(&rows_of(&plan(Node::Virtual(Box::new(node)), 2), &mut storage)), ["3 3"]);
 }

@@ -26,7 +26,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId};
-use cohort_catalog::{Event, ProgramKey};
+use cohort_catalog::{Event, EventSchedule, ProgramKey};
 use cohort_config::{VarId, VarValue};
 use cohort_exec::{Command, Database, EventRun, ProcessIdentity, TimeZone, next_run, run_event};
 use cohort_types::{EventStatus, Level};
@@ -57,6 +57,8 @@ pub struct EventScheduler {
     postponed: (Sender<Postponed>, Receiver<Postponed>),
     /// Version of the catalog that they are from.
     version: Option<u64>,
+    /// The scheduler was just switched on.
+    begins: bool,
     /// The scheduler's id in the process list, while it is ON.
     process: Option<ConnectionId>,
 }
@@ -94,6 +96,7 @@ impl EventScheduler {
             events: HashMap::new(),
             postponed: channel(),
             version: None,
+            begins: true,
             process: None,
         }
     }
@@ -151,8 +154,7 @@ impl EventScheduler {
         process.set_state("Waiting for next activation");
         self.process = Some(id);
         // Runs that were missed while the scheduler was OFF are not made up for.
-        self.events.clear();
-        self.version = None;
+        (self.begins, self.version) = (true, None);
         self.log.note(format_args!("Event Scheduler: scheduler thread started with id {}", id.0));
     }
 
@@ -177,9 +179,12 @@ impl EventScheduler {
                 let key = (schema.name.clone(), key.clone());
                 let known = before.remove(&key);
                 let scheduled = match known {
-                    Some(known) if Arc::ptr_eq(&known.event, event) => known,
+                    Some(known) if !self.begins && Arc::ptr_eq(&known.event, event) => known,
                     known => {
-                        let next = next_run(&event.schedule, &zone(event), db.event_runs.last(event), now);
+                        // One at one time that has run is disabled, unless it was enabled again.
+                        let is_repeated = matches!(event.schedule, EventSchedule::Every { .. });
+                        let last = db.event_runs.last(event).filter(|_| is_repeated);
+                        let next = next_run(&event.schedule, &zone(event), last, now);
                         let runs = known.map_or_else(Arc::default, |known| known.runs);
                         Scheduled { event: Arc::clone(event), next, runs, is_noted: false }
                     }
@@ -187,6 +192,7 @@ impl EventScheduler {
                 self.events.insert(key, scheduled);
             }
         }
+        self.begins = false;
     }
 
     /// Starts the run of an event that is due, unless too many runs have not ended.
@@ -231,7 +237,10 @@ impl EventScheduler {
             }
         };
         match Builder::new().name("event".into()).stack_size(self.stack_bytes).spawn(body) {
-            Ok(_) => (scheduled.next, scheduled.is_noted) = (next, false),
+            Ok(_) => {
+                scheduled.next = next;
+                scheduled.is_noted &= of_event >= RUNS_OF_EVENT_MAX / 2;
+            }
             Err(error) => self.log.error(format_args!("Event Scheduler: no thread for an event: {error}")),
         }
     }

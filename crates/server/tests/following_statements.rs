@@ -56,6 +56,9 @@ fn temporary_tables_of_a_sources_connections_last_over_transactions_and_stops() 
             "SET STATEMENT binlog_format = STATEMENT, gtid_domain_id = 0 FOR \
              INSERT INTO test.t VALUES (90, 90)",
         );
+        if format == "MIXED" {
+            source.sql("SET binlog_format = ROW; UPDATE mysql.proc SET comment = 'x' LIMIT 1");
+        }
         // When the source stops, all of its connections end.
         source.kill_and_restart();
         source.sql("INSERT INTO test.t VALUES (100, 100)");

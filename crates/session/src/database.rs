@@ -13,7 +13,7 @@ use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
-use cohort_observe::Statements;
+use cohort_observe::{Events, Statements};
 use cohort_trx::{BinlogCache, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, anonymous_temp_file};
@@ -154,6 +154,8 @@ pub struct Database {
     pub processes: ProcessList,
     /// The statistics of statements by digest.
     pub statements: Statements,
+    /// Statements one by one, if they are kept.
+    pub events: Events,
     /// The generators of table and index ids.
     pub ids: Ids,
     /// The tables of information_schema.
@@ -232,6 +234,7 @@ impl Database {
             status: parts.status,
             processes,
             statements,
+            events: Events::default(),
             ids: Ids::default(),
             virtual_tables: parts.virtual_tables,
             index_samples: IndexSamples::default(),

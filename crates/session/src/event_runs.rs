@@ -48,6 +48,11 @@ impl EventRuns {
         self.runs.lock().contains_key(&(event.schema.clone(), event.key()))
     }
 
+    /// Removes the run of an event that is dropped or replaced.
+    pub fn forget(&self, event: &Event) {
+        self.runs.lock().remove(&(event.schema.clone(), event.key()));
+    }
+
     /// Removes the runs of events that do not exist any more.
     pub fn retain(&self, exists: impl Fn(&str, &ProgramKey) -> bool) {
         self.runs.lock().retain(|(schema, key), _| exists(schema, key));

@@ -14,6 +14,7 @@ use cohort_catalog::{AccountName, ProgramSettings};
 use cohort_config::{VarId, VarValue};
 use cohort_types::{SqlError, SqlResult};
 
+use crate::called_programs::CalledPrograms;
 use crate::session_state::{Identity, SessionLog, SessionState, Settings};
 use crate::statement_state::StatementState;
 use crate::transaction_track::TransactionTracker;
@@ -135,6 +136,7 @@ impl SessionState {
         }
         let identity = match other {
             None => Identity {
+                acts_as_definer: self.identity.acts_as_definer,
                 account_limits: None,
                 role: self.identity.role.clone(),
                 access: RefCell::new(self.identity.access.borrow().clone()),
@@ -146,7 +148,7 @@ impl SessionState {
                 info.account.clone_from(definer);
                 // A role runs as an account without a host that has its own privileges.
                 let role = definer.1.is_empty().then(|| definer.0.clone());
-                Identity { role, ..Identity::default() }
+                Identity { role, acts_as_definer: true, ..Identity::default() }
             }
         };
         let current = &self.settings;
@@ -190,6 +192,7 @@ impl SessionState {
             user_variables: RefCell::default(),
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&self.memory))),
             memory: Arc::clone(&self.memory),
+            trace: RefCell::default(),
             statement: StatementState::default(),
             identity,
             log: SessionLog::default(),
@@ -208,6 +211,7 @@ impl SessionState {
             received_file: Cell::new(None),
             programs: RefCell::default(),
             kept_inner: RefCell::default(),
+            called: CalledPrograms::default(),
         };
         if is_changed {
             inner.refresh();
@@ -218,6 +222,7 @@ impl SessionState {
     /// Drops the states of the programs that a statement has called.
     #[inline]
     pub fn forget_programs(&self) {
+        self.called.forget();
         if !self.kept_inner.borrow().is_empty() {
             self.kept_inner.borrow_mut().clear();
         }

@@ -16,12 +16,14 @@
 //! | `statements/` | the table of statements: [`StatementKind`], [`StatementTraits`] |
 //! | `statement` | [`Job`], [`StatementContext`]: a statement to run; the context of a running one |
 //! | `functions` | [`StatementFunctions`]: functions that run statements |
+//! | `called_programs` | [`CalledPrograms`]: the programs that a statement has called |
 //! | `inner_session` | [`InnerSession`]: the session as a function or a trigger sees it |
 //! | `running_programs` | [`RunningPrograms`]: the functions and triggers that run inside the statement |
 //! | `row_hooks` | [`RowHook`]: code that runs before and after each change of a row |
 //! | `access/` | privileges |
 //! | `account_usage`, `account_limits` | resource limits of accounts; how sessions enforce them |
 //! | `audit/` | [`Audit`]: the audit log |
+//! | `statement_trace` | [`StatementTrace`]: durations of a traced statement |
 //! | `statement_log`, `general_log` | the general and the slow query log; entries of the general log |
 //! | `annotation` | statement texts with their parameter values |
 //! | `diagnostics` | conditions of the last statement |
@@ -43,6 +45,7 @@ mod account_limits;
 mod account_usage;
 mod annotation;
 mod audit;
+mod called_programs;
 mod connection;
 mod database;
 mod diagnostics;
@@ -73,6 +76,7 @@ mod settings;
 mod statement;
 mod statement_log;
 mod statement_state;
+mod statement_trace;
 mod statements;
 mod statistics;
 mod transaction_track;
@@ -87,6 +91,7 @@ pub use audit::{
     Audit, AuditSink, AuditTables, Client, ConnectionEvent, RowChange, TableUse,
     adjusted_users as adjusted_audit_users, changed_tables,
 };
+pub use called_programs::CalledPrograms;
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{
     Database, DatabaseParts, ErrorLogRow, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches,
@@ -100,7 +105,9 @@ pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown}
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};
 pub use names::SessionNames;
-pub use process_list::{Closer, Command, Process, ProcessIdentity, ProcessList, ProcessSnapshot};
+pub use process_list::{
+    Closer, Command, Logins, Process, ProcessIdentity, ProcessList, ProcessSnapshot, RunningPlan, SharedPlan,
+};
 pub use profiles::{MEASURES, measure_type};
 pub use reached::Reached;
 pub use replication::{
@@ -119,6 +126,7 @@ pub use settings::set_error;
 pub use statement::{Job, StatementContext};
 pub use statement_log::{LogFiles, LogRows, StatementLog};
 pub use statement_state::StatementState;
+pub use statement_trace::StatementTrace;
 pub use statements::{
     AtPrepare, ChangedNames, Conditions, Exception, ImplicitCommit, LogTableUse, ProgramRule, StatementKind,
     StatementTraits, Writes, changed_names, commits_implicitly, innermost, kind_of, may_be_prepared,

@@ -28,6 +28,8 @@ pub struct SessionNames<'n> {
     inside: RefCell<Vec<Arc<View>>>,
     /// All views that the statement reads.
     views: RefCell<Vec<Arc<View>>>,
+    /// The tables that the statement names.
+    tables: RefCell<Vec<Arc<Table>>>,
     /// The sequences that expressions name, and whether each is changed.
     sequences: RefCell<Vec<(Arc<Table>, bool)>>,
     /// The stored functions that expressions call.
@@ -46,6 +48,7 @@ impl<'n> SessionNames<'n> {
             is_server: false,
             inside: RefCell::default(),
             views: RefCell::default(),
+            tables: RefCell::default(),
             temporary_used: RefCell::default(),
             sequences: RefCell::default(),
             routines: RefCell::default(),
@@ -96,6 +99,11 @@ impl<'n> SessionNames<'n> {
     /// Takes the views that the statement reads.
     pub fn take_views(&self) -> Vec<Arc<View>> {
         self.views.take()
+    }
+
+    /// Takes the tables that the statement names. The plan may not need all of them.
+    pub fn take_tables(&self) -> Vec<Arc<Table>> {
+        self.tables.take()
     }
 
     /// Finds a temporary table. It hides a table or view with the same name, except inside of views.
@@ -200,8 +208,13 @@ impl Names for SessionNames<'_> {
             return Ok(own);
         }
         self.want(schema, name, wanted)?;
-        let found = self.catalog.table(schema, name).cloned();
-        found.ok_or_else(|| SqlError::no_such_table(schema, name))
+        let found = self.catalog.table(schema, name);
+        let found = found.ok_or_else(|| SqlError::no_such_table(schema, name))?;
+        let mut tables = self.tables.borrow_mut();
+        if !tables.iter().any(|known| Arc::ptr_eq(known, found)) {
+            tables.push(Arc::clone(found));
+        }
+        Ok(Arc::clone(found))
     }
 
     fn declared_type(&self, declared: &DataType, column: &str) -> SqlResult<ColumnType> {

@@ -1,5 +1,6 @@
 //! The process list: the server's connections, for SHOW PROCESSLIST and as targets of KILL.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use cohort_base::{Budget, CommitSeq, ConnectionId, Pace, ReplyBarrier};
 use cohort_locks::{KillFlag, KillLevel, Party, SessionName};
-use cohort_observe::{Measured, SessionSums, Totals};
+use cohort_observe::{Events, Measured, Published, SessionEvents, SessionSums, StatementEvent, Totals};
 use cohort_sql::{ParseMode, without_secrets};
 use cohort_trx::{SessionCounts, TrxStats};
 use parking_lot::{Mutex, RwLock};
@@ -103,6 +104,40 @@ const ATTRIBUTE_BYTES_MAX: usize = 512;
 /// Maximum number of accounts whose logins are counted.
 const LOGINS_MAX: usize = 10_000;
 
+/// The plan of a running statement, as its session shows it to SHOW EXPLAIN and SHOW ANALYZE.
+pub trait RunningPlan: Sync {
+    /// Returns a reference to the plan that outlives the statement.
+    fn keep(&self) -> Box<dyn Any>;
+}
+
+/// A plan that sessions share, and that they show without anything else.
+pub trait SharedPlan: Send + Sync + Sized {
+    /// Returns what [`RunningPlan::keep`] returns.
+    fn keep(plan: &Arc<Self>) -> Box<dyn Any>;
+}
+
+impl<T: SharedPlan> RunningPlan for Arc<T> {
+    fn keep(&self) -> Box<dyn Any> {
+        T::keep(self)
+    }
+}
+
+/// The logins of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logins {
+    /// Since the server's start.
+    pub total: u64,
+    /// Those before [`ProcessList::reset_sums`].
+    before_reset: u64,
+}
+
+impl Logins {
+    /// Returns the number of logins since the statistics of accounts were reset.
+    pub fn since_reset(&self) -> u64 {
+        self.total - self.before_reset
+    }
+}
+
 /// One connection. Its session writes the fields, SHOW PROCESSLIST reads them, KILL sets the flag.
 pub struct Process {
     id: ConnectionId,
@@ -127,6 +162,10 @@ pub struct Process {
     info: Mutex<ProcessInfo>,
     /// Closes the connection when it is idle; set by the server.
     closer: Mutex<Option<Closer>>,
+    /// Its statements one by one, if they are kept.
+    events: SessionEvents,
+    /// The plan of the running statement.
+    plan: Published<dyn RunningPlan>,
     /// The reply to the last statement is sent once this transaction is acknowledged.
     held: AtomicU64,
     /// When the statement began to wait, with nothing else to do, for a time or a user lock; [`NEVER_US`] if
@@ -198,6 +237,23 @@ impl Process {
     #[inline]
     pub fn counts(&self) -> &Arc<SessionCounts> {
         &self.counts
+    }
+
+    /// Keeps its statement that has ended.
+    pub fn end_event(&self, events: &Events, mut event: Box<StatementEvent>, measured: Measured) {
+        event.measured = measured;
+        events.end(&self.events, *event);
+    }
+
+    /// Returns its statements one by one.
+    pub fn events(&self) -> &SessionEvents {
+        &self.events
+    }
+
+    /// Returns where the session shows the plan of its running statement.
+    #[inline]
+    pub fn plan(&self) -> &Published<dyn RunningPlan> {
+        &self.plan
     }
 
     /// Sets the lock owners of the session, once.
@@ -458,8 +514,8 @@ pub struct ProcessList {
     counts_ended: SessionCounts,
     /// The number of the newest statement.
     query_id: AtomicU64,
-    /// Number of logins by user and host.
-    logins: Mutex<BTreeMap<(String, String), u64>>,
+    /// Logins by user and host.
+    logins: Mutex<BTreeMap<(String, String), Logins>>,
     /// Statements of ended connections by user and host. Bounded as `logins`.
     sums_ended: Mutex<BTreeMap<(String, String), SessionSums>>,
     /// The memory of all sessions together.
@@ -484,6 +540,8 @@ impl ProcessList {
             identity: Mutex::new(identity),
             attributes: Mutex::default(),
             info: Mutex::default(),
+            events: SessionEvents::default(),
+            plan: Published::default(),
             closer: Mutex::new(None),
             held: AtomicU64::new(0),
             idling_since_us: AtomicU64::new(NEVER_US),
@@ -502,7 +560,7 @@ impl ProcessList {
         let account = (identity.user.clone(), identity.host_name().to_owned());
         let mut logins = self.logins.lock();
         if logins.len() < LOGINS_MAX || logins.contains_key(&account) {
-            *logins.entry(account).or_default() += 1;
+            logins.entry(account).or_default().total += 1;
         }
     }
 
@@ -540,15 +598,25 @@ impl ProcessList {
         all
     }
 
-    /// Removes the statements that were counted by account.
+    /// Removes the statements and logins that were counted by account.
     pub fn reset_sums(&self) {
         let processes = self.processes.read();
         self.sums_ended.lock().clear();
+        let mut logins = self.logins.lock();
+        logins.values_mut().for_each(|logins| logins.before_reset = logins.total);
+        for process in processes.values() {
+            // As in MariaDB, the connections that exist are counted again.
+            let identity = process.identity();
+            if let Some(logins) = logins.get_mut(&(identity.user.clone(), identity.host_name().to_owned())) {
+                logins.before_reset = logins.before_reset.saturating_sub(1);
+            }
+        }
+        drop(logins);
         processes.values().for_each(|process| drop(process.sums.take()));
     }
 
-    /// Returns the number of logins by user and host.
-    pub fn logins(&self) -> BTreeMap<(String, String), u64> {
+    /// Returns the logins by user and host.
+    pub fn logins(&self) -> BTreeMap<(String, String), Logins> {
         self.logins.lock().clone()
     }
 
@@ -612,5 +680,35 @@ impl ProcessList {
     /// Returns whether there are no connections.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reset_sums_counts_the_connections_that_are_left() {
+        let list = ProcessList::default();
+        let identity = |user: &str| ProcessIdentity {
+            user: user.to_owned(),
+            account: Some(user.to_owned()),
+            host: "localhost".to_owned(),
+            schema: None,
+        };
+        for (id, user) in [(1, "u"), (2, "u"), (3, "u"), (4, "v")] {
+            list.register(ConnectionId(id), identity(user), 0);
+        }
+        list.remove(ConnectionId(1));
+        list.remove(ConnectionId(4));
+        let logins = |user: &str| {
+            let logins = list.logins()[&(user.to_owned(), "localhost".to_owned())];
+            (logins.total, logins.since_reset())
+        };
+        assert_eq!([logins("u"), logins("v")], [(3, 3), (1, 1)]);
+        list.reset_sums();
+        assert_eq!([logins("u"), logins("v")], [(3, 2), (1, 0)]);
+        list.register(ConnectionId(5), identity("v"), 0);
+        assert_eq!([logins("u"), logins("v")], [(3, 2), (2, 1)]);
     }
 }

@@ -29,6 +29,7 @@ use cohort_trx::{BinlogSettings, TrxSettings, Writer};
 
 use crate::access::{Access, roles_of};
 use crate::account_usage::AccountLimits;
+use crate::called_programs::CalledPrograms;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
 use crate::inner_session::KeptInner;
@@ -36,6 +37,7 @@ use crate::profiles::Profiles;
 use crate::running_programs::RunningPrograms;
 use crate::settings::to_value;
 use crate::statement_state::StatementState;
+use crate::statement_trace::StatementTrace;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
 
@@ -72,6 +74,8 @@ pub struct SessionState {
     /// Memory budget of the session.
     pub memory: Arc<Budget>,
     /// The state of the running statement.
+    /// The last statement that was traced.
+    pub trace: RefCell<Option<StatementTrace>>,
     pub statement: StatementState,
     /// The account and role that the session acts for.
     pub identity: Identity,
@@ -105,6 +109,8 @@ pub struct SessionState {
     pub programs: RefCell<RunningPrograms>,
     /// States of programs that the running statement has called.
     pub(crate) kept_inner: RefCell<Vec<KeptInner>>,
+    /// Programs that the running statement has called, and may call again without the checks of a call.
+    pub called: CalledPrograms,
 }
 
 /// The variables of a session, with what is derived from them ([`SessionState::refresh`]).
@@ -133,6 +139,8 @@ pub struct Identity {
     pub role: Option<String>,
     /// Cached privileges of the account and the role.
     pub access: RefCell<Option<Arc<Access>>>,
+    /// Whether a program runs with the account of its definer, who is not the session's account.
+    pub acts_as_definer: bool,
     /// Whether the session applies another server's changes. Privileges are not checked then.
     pub is_applier: bool,
     /// Whether the session runs statements of the server's own start: it has all privileges, whatever became
@@ -379,6 +387,7 @@ impl SessionState {
             search_positions: RefCell::default(),
             temporary,
             last_values: RefCell::default(),
+            trace: RefCell::default(),
             statement: StatementState::default(),
             identity: Identity {
                 is_applier: origin == Origin::Source,
@@ -401,6 +410,7 @@ impl SessionState {
             received_file: Cell::new(None),
             programs: RefCell::default(),
             kept_inner: RefCell::default(),
+            called: CalledPrograms::default(),
         };
         state.adopt_client_charset();
         state.adopt_schema_collation();

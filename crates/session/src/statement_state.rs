@@ -30,18 +30,22 @@ pub struct StatementState {
     pub assigned: RefCell<Vec<(Variable, Value)>>,
     /// Deadline, by `Clock::monotonic_ns`.
     pub deadline_ns: Cell<Option<u64>>,
-    /// Operator statistics, if they are collected.
+    /// Whether the times of plans are measured.
+    pub times_plans: Cell<bool>,
+    /// Planning time in nanoseconds, if it was measured.
+    pub planning_ns: Cell<u64>,
+    /// Measurements of the plan that runs, if there are any.
     profile: RefCell<Option<Arc<PlanProfile>>>,
 }
 
 impl StatementState {
-    /// Returns the statement's operator statistics, if they are collected.
+    /// Returns the measurements of the statement's plan, if there are any.
     #[inline]
     pub fn profile(&self) -> Option<Arc<PlanProfile>> {
         self.profile.borrow().clone()
     }
 
-    /// Turns operator statistics on or off for the following statements. Returns the previous ones.
+    /// Sets the measurements of the statement's plan. Returns the previous ones.
     #[inline]
     pub fn measure(&self, profile: Option<Arc<PlanProfile>>) -> Option<Arc<PlanProfile>> {
         self.profile.replace(profile)
@@ -74,6 +78,8 @@ impl StatementState {
             planning_warnings,
             assigned,
             deadline_ns,
+            times_plans,
+            planning_ns,
             profile,
         } = self;
         next_insert_id.swap(&other.next_insert_id);
@@ -85,6 +91,8 @@ impl StatementState {
         planning_warnings.swap(&other.planning_warnings);
         assigned.swap(&other.assigned);
         deadline_ns.swap(&other.deadline_ns);
+        times_plans.swap(&other.times_plans);
+        planning_ns.swap(&other.planning_ns);
         profile.swap(&other.profile);
     }
 }

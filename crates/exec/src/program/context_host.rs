@@ -17,7 +17,7 @@ use cohort_program::{
     BodyStatement, Bound, Finished, Group, Host, ProgramKind, QueryRows, ResultColumn, RowsFor,
 };
 use cohort_protocol::NullSink;
-use cohort_query::{Collect, Freshness, guards, run_query};
+use cohort_query::{Freshness, guards, run_query};
 use cohort_session::{
     Changed, Conditions, Database, Diagnostics, InnerSession, Process, ProgramContext, SessionState,
     StatementContext, access, set_error, traits_of,
@@ -224,14 +224,14 @@ impl<'h> ContextHost<'h> {
         of: &BodyStatement,
         params: &[Value],
         is_read: bool,
-        mut run: impl FnMut(&mut StatementContext<'_>, &CachedPlan) -> SqlResult<Option<T>>,
+        mut run: impl FnMut(&mut StatementContext<'_>, &Arc<CachedPlan>) -> SqlResult<Option<T>>,
     ) -> SqlResult<(T, Arc<CachedPlan>, Vec<(Variable, Value)>)> {
         let source = ParamSource::Variables(&of.types);
         let ((done, plan), assigned) = self.inside((params, source), |ctx| {
             for _ in 0..PLAN_ATTEMPTS {
                 let catalog = ctx.db.catalog();
                 let key = ctx.session.settings.plan_key;
-                let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_of(catalog.version, key));
+                let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_current(ctx.db, key));
                 let plan = match kept {
                     Some(kept) => Arc::clone(&kept.plan),
                     None => {
@@ -352,7 +352,7 @@ impl<'h> ContextHost<'h> {
 
     /// Returns the rows of a query.
     fn rows(&mut self, of: &BodyStatement, params: &[Value], rows_for: RowsFor) -> SqlResult<HeldRows> {
-        let (rows, plan, _) = self.planned(of, params, true, |ctx, plan| {
+        let (rows, ..) = self.planned(of, params, true, |ctx, plan| {
             let Planned::Query(query) = &plan.plan else {
                 return Err(SqlError::not_supported("this statement as a query of a program"));
             };
@@ -361,16 +361,12 @@ impl<'h> ContextHost<'h> {
             if lock_and_check(ctx, plan)? == Freshness::Stale {
                 return Ok(None);
             }
-            let mut rows = Collect { rows_max: rows_for.rows_max(), ..Collect::default() };
+            let mut rows = HeldRows::new(query.columns.len(), rows_for.rows_max(), ctx.process);
             ctx.eval.set_abort_on_warning(rows_for.is_strict());
             with_tables_in_use(ctx, plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
-            Ok(Some(rows.rows))
+            Ok(Some(rows))
         })?;
-        let columns = match &plan.plan {
-            Planned::Query(query) => query.columns.len(),
-            _ => 0,
-        };
-        HeldRows::new(rows, columns, self.process)
+        Ok(rows)
     }
 
     /// Returns the values of expressions of a statement that is not planned.
@@ -700,5 +696,8 @@ pub(super) fn run_routine(
     let (last_insert_id, row_count, found_rows) = (env.last_insert_id, env.row_count, env.found_rows);
     let conditions = host.end();
     found.into_iter().chain(conditions).for_each(|warning| ctx.eval.push_warning(warning));
+    if is_function && outcome.is_ok() && bound.is_typed() {
+        ctx.session.called.add(Arc::clone(routine) as _, bound);
+    }
     Ok((outcome?, Counts { last_insert_id, row_count, found_rows }))
 }

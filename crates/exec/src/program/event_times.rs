@@ -14,7 +14,7 @@ const SECOND: i64 = 1_000_000;
 /// run. Returns `None` if the event will not run again.
 pub fn next_run(schedule: &EventSchedule, zone: &dyn TimeZone, last: Option<i64>, now: i64) -> Option<i64> {
     match schedule {
-        EventSchedule::At(at) => last.is_none_or(|last| last < *at).then_some(*at),
+        EventSchedule::At(at) => last.is_none().then_some(*at),
         EventSchedule::Every { count, unit, starts, ends } => {
             let starts = (*starts)?;
             let earliest = now.max(last.map_or(i64::MIN, |last| last + 1));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
-use cohort_program::ProgramKind;
+use cohort_program::{Bound, ProgramKind};
 use cohort_session::{
     Callee, FoundFunction, ReachedNames, Roots, SessionState, StatementContext, StatementFunction,
     StatementFunctions,
@@ -65,6 +65,14 @@ struct StoredFunction {
 
 impl StatementFunction for StoredFunction {
     fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+        // With the definer of a view it is another call.
+        let is_own = !self.routine.by_invoker || self.definer.is_none();
+        let definition = Arc::as_ptr(&self.routine).cast();
+        if is_own && let Some(bound) = ctx.session.called.find::<Bound>(definition) {
+            if let Some(value) = bound.call_typed(args, &mut || ctx.check_interrupt())? {
+                return Ok(value);
+            }
+        }
         let definer = match self.routine.by_invoker {
             true => self.definer.as_ref(),
             false => Some(&self.routine.definer),

@@ -1,15 +1,17 @@
 //! [`SessionHost`]: runs the statements of a body in the session.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use cohort_base::Reservation;
+use cohort_base::{CommitSeq, Reservation};
 use cohort_config::VarId;
-use cohort_expr::SessionHooks;
+use cohort_expr::{EvalContext, SessionHooks};
 use cohort_plan::{Names, ParamSource};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
 use cohort_protocol::ResultSink;
-use cohort_query::{Collect, Freshness, run_query};
-use cohort_session::{Diagnostics, Job, Process, SessionNames, SessionState, access};
+use cohort_query::{Flow, Freshness, RowSink, run_query};
+use cohort_session::{Database, Diagnostics, Job, Process, SessionNames, SessionState, access};
 use cohort_sql::StatementDigest;
 use cohort_sql::ast::{ObjectName, Statement, Variable};
 use cohort_sql::print::quoted_name;
@@ -21,7 +23,7 @@ use super::routines::columns_of_table;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
 use crate::dispatch::PLAN_ATTEMPTS;
-use crate::frame::KnownStatement;
+use crate::known_statement::KnownStatement;
 use crate::plan_locks::{check_needs, lock_and_check, tables_used, with_tables_in_use};
 use crate::session::Session;
 
@@ -34,20 +36,32 @@ pub(crate) struct SessionHost<'h> {
 /// The plan of a statement, with the conditions for its reuse.
 pub(super) struct BodyPlan {
     pub plan: Arc<CachedPlan>,
-    /// Version of the catalog.
-    version: u64,
+    /// The latest version of the catalog in which the plan was current.
+    version: AtomicU64,
     /// Hash of the session's settings.
     settings: u64,
 }
 
 impl BodyPlan {
     pub fn new(plan: Arc<CachedPlan>, version: u64, settings: u64) -> BodyPlan {
-        BodyPlan { plan, version, settings }
+        BodyPlan { plan, version: AtomicU64::new(version), settings }
     }
 
-    /// Returns whether the plan was made with a version of the catalog, and with these settings.
-    pub fn is_of(&self, version: u64, settings: u64) -> bool {
-        (self.version, self.settings) == (version, settings)
+    /// Returns whether the plan was made with these settings, and what it names is the same in the catalog. A
+    /// body that creates a table does not plan its other statements again.
+    pub fn is_current(&self, db: &Database, settings: u64) -> bool {
+        if self.settings != settings {
+            return false;
+        }
+        if self.version.load(Ordering::Relaxed) == db.catalog_version() {
+            return true;
+        }
+        let catalog = db.catalog();
+        let is_current = self.plan.is_current(&catalog);
+        if is_current {
+            self.version.store(catalog.version, Ordering::Relaxed);
+        }
+        is_current
     }
 }
 
@@ -213,9 +227,9 @@ impl Session {
         if statement.plannable().is_none() || account_tables::changed_by(&self.state, statement).is_some() {
             return self.run_statement(statement, job, None, sink);
         }
-        let (version, settings) = (self.state.db.catalog_version(), self.state.settings.plan_key);
+        let settings = self.state.settings.plan_key;
         if let Some(kept) = of.kept::<BodyPlan>()
-            && kept.is_of(version, settings)
+            && kept.is_current(&self.state.db, settings)
         {
             self.diagnostics.begin();
             if self.run_cached(&kept.plan, job, sink)? {
@@ -252,7 +266,7 @@ impl Session {
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
             let settings = self.state.settings.plan_key;
-            let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_of(catalog.version, settings));
+            let kept = of.kept::<BodyPlan>().filter(|kept| kept.is_current(&self.state.db, settings));
             let is_new = kept.is_none();
             let found = self.with_context(&job, |ctx| {
                 let plan = match kept {
@@ -269,20 +283,19 @@ impl Session {
                 if lock_and_check(ctx, &plan)? == Freshness::Stale {
                     return Ok(None);
                 }
-                let mut rows = Collect { rows_max: rows_for.rows_max(), ..Collect::default() };
+                let mut rows = HeldRows::new(query.columns.len(), rows_for.rows_max(), ctx.process);
                 ctx.eval.set_abort_on_warning(rows_for.is_strict());
                 with_tables_in_use(ctx, &plan, |ctx| run_query(query, ctx, u64::MAX, &mut rows).map(drop))?;
-                let columns = query.columns.len();
-                Ok(Some((rows.rows, columns, plan)))
+                Ok(Some((rows, plan)))
             })?;
-            let Some((rows, columns, plan)) = found else { continue };
+            let Some((rows, plan)) = found else { continue };
             if plan.reads_tables() {
                 self.diagnostics.drop_old();
             }
             if is_new {
                 self.keep(of, plan, catalog.version, settings);
             }
-            return HeldRows::new(rows, columns, &self.process);
+            return Ok(rows);
         }
         Err(definition_changed())
     }
@@ -307,25 +320,69 @@ pub(super) fn known_in_body(session: &SessionState, of: &BodyStatement) -> Arc<K
     })
 }
 
-/// The rows of a cursor.
+/// The rows of a cursor, one after the other.
 pub(super) struct HeldRows {
-    rows: std::vec::IntoIter<Vec<Value>>,
+    values: Vec<Value>,
+    /// Number of columns of the query.
     columns: usize,
-    _memory: Reservation,
+    /// Number of values of a row. A value of an expression may have more than its columns.
+    width: usize,
+    rows: u64,
+    /// Number of rows that were read.
+    read: u64,
+    memory: Reservation,
+    /// Memory of rows that is not reserved yet.
+    unreserved: u64,
+    /// Maximum number of rows.
+    rows_max: Option<u64>,
 }
 
+/// Memory of rows that is reserved at once.
+const RESERVED_AT_ONCE: u64 = 64 << 10;
+
 impl HeldRows {
-    /// Holds rows, whose memory is charged to the session.
-    pub fn new(rows: Vec<Vec<Value>>, columns: usize, process: &Process) -> SqlResult<HeldRows> {
-        let mut memory = Reservation::new(Arc::clone(process.memory()));
-        memory.grow(rows.iter().map(|row| row_memory_bytes(row) as u64).sum())?;
-        Ok(HeldRows { rows: rows.into_iter(), columns, _memory: memory })
+    /// Makes a sink for rows. Their memory is charged to the session until they are dropped.
+    pub fn new(columns: usize, rows_max: Option<u64>, process: &Process) -> HeldRows {
+        let memory = Reservation::new(Arc::clone(process.memory()));
+        let (values, width, rows, read, unreserved) = (Vec::new(), 0, 0, 0, 0);
+        HeldRows { values, columns, width, rows, read, memory, unreserved, rows_max }
+    }
+
+    /// Returns the values of the next row, if there is one.
+    fn next(&self) -> Option<Range<usize>> {
+        let start = self.read as usize * self.width;
+        (self.read < self.rows).then(|| start..start + self.width)
+    }
+}
+
+impl RowSink for HeldRows {
+    fn row(&mut self, _: &EvalContext<'_>, _: CommitSeq, values: &mut Vec<Value>) -> SqlResult<Flow> {
+        self.unreserved += row_memory_bytes(values) as u64;
+        if self.unreserved >= RESERVED_AT_ONCE {
+            self.memory.grow(std::mem::take(&mut self.unreserved))?;
+        }
+        self.width = values.len();
+        self.values.append(values);
+        self.rows += 1;
+        let enough = self.rows_max.is_some_and(|max| self.rows >= max);
+        Ok(if enough { Flow::Stop } else { Flow::Continue })
     }
 }
 
 impl QueryRows for HeldRows {
+    fn row(&self) -> Option<&[Value]> {
+        self.next().map(|range| &self.values[range])
+    }
+
+    fn advance(&mut self) {
+        self.read += 1;
+    }
+
     fn next_row(&mut self) -> SqlResult<Option<Vec<Value>>> {
-        Ok(self.rows.next())
+        let Some(range) = self.next() else { return Ok(None) };
+        self.advance();
+        let row = self.values[range].iter_mut().map(|value| std::mem::replace(value, Value::Null));
+        Ok(Some(row.collect()))
     }
 
     fn columns(&self) -> usize {

@@ -27,6 +27,7 @@ struct IdentityBefore {
     account: AccountName,
     role: Option<String>,
     access: Option<Arc<Access>>,
+    acted_as_definer: bool,
 }
 
 impl Session {
@@ -93,6 +94,7 @@ impl Session {
             // A role runs as an account without a host that has its own privileges.
             role: std::mem::replace(&mut state.identity.role, role),
             access: state.identity.access.take(),
+            acted_as_definer: std::mem::replace(&mut state.identity.acts_as_definer, true),
         };
         self.bind_writer();
         Ok(Some(before))
@@ -105,10 +107,11 @@ impl Session {
         let is_changed = state.settings.vars.version() != vars.version()
             || state.current_schema != schema
             || identity.is_some();
-        if let Some(IdentityBefore { account, role, access }) = identity {
+        if let Some(IdentityBefore { account, role, access, acted_as_definer }) = identity {
             state.info.account = account;
             state.identity.role = role;
             state.identity.access.replace(access);
+            state.identity.acts_as_definer = acted_as_definer;
             self.bind_writer();
         }
         if is_changed {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use cohort_catalog::{Table, Trigger};
-use cohort_program::{ProgramKind, run_trigger};
+use cohort_program::{Bound, NewRow, ProgramKind, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
 use cohort_sql::ast::{TriggerEvent, TriggerTiming, Variable};
 use cohort_types::{Privilege, SqlResult, Value};
@@ -55,7 +55,7 @@ impl TableTriggers {
         timing: TriggerTiming,
         ctx: &mut StatementContext<'_>,
         old: Option<&[Value]>,
-        mut new: Option<&mut [Value]>,
+        mut new: Option<NewRow<'_>>,
     ) -> SqlResult<()> {
         let event = match (old, &new) {
             (None, _) => TriggerEvent::Insert,
@@ -63,8 +63,16 @@ impl TableTriggers {
             (Some(_), Some(_)) => TriggerEvent::Update,
         };
         for trigger in self.table.triggers_of(timing, event) {
+            let mut new = new.as_mut().map(NewRow::again);
+            let definition = Arc::as_ptr(trigger).cast();
+            if let Some(bound) = ctx.session.called.find::<Bound>(definition) {
+                let again = new.as_mut().map(NewRow::again);
+                if bound.fire_typed((old, again), &mut || ctx.check_interrupt())? {
+                    continue;
+                }
+            }
             let mark = ctx.session.programs.borrow_mut().use_tables([self.table.id]);
-            let outcome = self.run_one(trigger, ctx, old, new.as_deref_mut());
+            let outcome = self.run_one(trigger, ctx, old, new);
             ctx.session.programs.borrow_mut().release_tables(mark);
             outcome?;
         }
@@ -76,7 +84,7 @@ impl TableTriggers {
         trigger: &Arc<Trigger>,
         ctx: &mut StatementContext<'_>,
         old: Option<&[Value]>,
-        new: Option<&mut [Value]>,
+        new: Option<NewRow<'_>>,
     ) -> SqlResult<()> {
         let table = &self.table;
         let of = ProgramContext {
@@ -93,7 +101,10 @@ impl TableTriggers {
         if outcome.is_err() {
             conditions.into_iter().for_each(|condition| ctx.eval.push_warning(condition));
         }
-        outcome
+        if outcome? && bound.is_typed() {
+            ctx.session.called.add(Arc::clone(trigger) as _, bound);
+        }
+        Ok(())
     }
 }
 
@@ -104,7 +115,7 @@ impl RowHook for TableTriggers {
         old: Option<&[Value]>,
         new: Option<&mut [Value]>,
     ) -> SqlResult<()> {
-        self.run(TriggerTiming::Before, ctx, old, new)
+        self.run(TriggerTiming::Before, ctx, old, new.map(NewRow::Change))
     }
 
     fn sets(&self, column: usize) -> bool {
@@ -124,8 +135,6 @@ impl RowHook for TableTriggers {
         old: Option<&[Value]>,
         new: Option<&[Value]>,
     ) -> SqlResult<()> {
-        // Only a BEFORE trigger may change the row.
-        let mut new = new.map(<[Value]>::to_vec);
-        self.run(TriggerTiming::After, ctx, old, new.as_deref_mut())
+        self.run(TriggerTiming::After, ctx, old, new.map(NewRow::Read))
     }
 }

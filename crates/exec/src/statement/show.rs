@@ -7,12 +7,11 @@ use cohort_expr::{EvalContext, Expr};
 use cohort_optimize::Access;
 use cohort_plan::{Binder, Clause, ParamSource, PlanContext, Scope};
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultSink, TypeCode};
-use cohort_session::access;
 use cohort_session::{Job, SessionNames, SessionState};
 use cohort_sql::ast::{self, Statement};
-use cohort_types::{Collation, ErrorCode, Level, Privilege, Privileges, SqlError, SqlResult, Value, Warning};
+use cohort_types::{Collation, ErrorCode, Level, Privileges, SqlError, SqlResult, Value};
 
-use crate::cached_plan::{CachedPlan, plan_with};
+use crate::cached_plan::CachedPlan;
 use crate::session::Session;
 
 /// Columns of SHOW COUNT(*) WARNINGS and SHOW COUNT(*) ERRORS.
@@ -20,46 +19,6 @@ pub(crate) const WARNING_COUNT: &str = "@@session.warning_count";
 pub(crate) const ERROR_COUNT: &str = "@@session.error_count";
 
 impl Session {
-    /// SHOW EXPLAIN: plans another connection's statement again, in that connection's database but with this
-    /// session's settings. Running statements therefore need not keep their plans.
-    fn explain_of_connection(
-        &mut self,
-        format: ast::ExplainFormat,
-        number: &ast::Expr,
-        job: &Job<'_>,
-        sink: &mut dyn ResultSink,
-    ) -> SqlResult<()> {
-        if number.has_subquery() || number.has_part(|part| matches!(part, ast::Expr::Function { .. })) {
-            return Err(SqlError::constants_only());
-        }
-        let process = self.process_of(number, job)?;
-        let is_own = self.state.is_own(&process.identity());
-        if !is_own {
-            access::check_global(&self.state, Privilege::Process)?;
-        }
-        let none = || SqlError::not_explainable();
-        let running = process.snapshot(&|_| false);
-        let text = running.info.ok_or_else(none)?;
-        let parsed = cohort_sql::parse(text.as_bytes(), &self.state.settings.parse).map_err(|_| none())?;
-        if parsed.statement.plannable().is_none() {
-            return Err(none());
-        }
-        let own = std::mem::replace(&mut self.state.current_schema, running.identity.schema.map(Into::into));
-        // The target had the privileges to run the statement; PROCESS suffices to see its plan.
-        let explained = match is_own {
-            true => self.explained(format, &parsed.statement, &[]),
-            false => self.explained_of_server(format, &parsed.statement),
-        };
-        self.state.current_schema = own;
-        let (mut columns, rows) = explained?;
-        if format == ast::ExplainFormat::Json {
-            columns[0].name = "SHOW EXPLAIN".into();
-        }
-        self.diagnostics.push(Warning::note(SqlError::note_of(text)));
-        self.send_rows(job.more, &columns, &rows, sink);
-        Ok(())
-    }
-
     pub(crate) fn explain(
         &mut self,
         format: ast::ExplainFormat,
@@ -96,19 +55,6 @@ impl Session {
         Ok(self.explanation(format, &plan, params))
     }
 
-    /// Variant that plans with the server's privileges.
-    fn explained_of_server(
-        &self,
-        format: ast::ExplainFormat,
-        statement: &Statement,
-    ) -> SqlResult<(Vec<ColumnMeta>, Vec<Vec<Value>>)> {
-        let (catalog, session) = (self.state.db.catalog(), &self.state);
-        let names = SessionNames::of_server(&catalog, session);
-        let planned = plan_with(&names, (&catalog, session), &[], ParamSource::Placeholders, statement);
-        session.statement.planning_warnings.borrow_mut().clear();
-        Ok(self.explanation(format, &planned?, &[]))
-    }
-
     fn explanation(
         &self,
         format: ast::ExplainFormat,
@@ -119,6 +65,7 @@ impl Session {
         let known = KnownNow { session: &self.state, params };
         match format {
             F::Json => crate::explain_json::explain_json(&plan.plan, None),
+            F::Tree => crate::explain_tree::explain_tree(&plan.plan),
             _ => crate::explain::explain(&plan.plan, format == F::Extended, None, &known),
         }
     }

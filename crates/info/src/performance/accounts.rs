@@ -20,7 +20,7 @@ pub(super) fn rows(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec
     };
     let mut counts: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for ((user, host), logins) in ctx.db.processes.logins() {
-        counts.entry(key(&user, &host)).or_default().1 += logins;
+        counts.entry(key(&user, &host)).or_default().1 += logins.total;
     }
     for process in ctx.db.processes.all() {
         let identity = process.identity();

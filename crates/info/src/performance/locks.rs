@@ -113,7 +113,12 @@ pub(super) fn data(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec
                 "LOCK_STATUS" => text(status),
                 _ => Value::Null,
             };
-            rows.entry(id.clone()).or_insert_with(|| columns.iter().map(cell).collect());
+            let row = || columns.iter().map(cell).collect();
+            // A transaction that waits may block others by its request.
+            match status {
+                "WAITING" => _ = rows.insert(id.clone(), row()),
+                _ => _ = rows.entry(id.clone()).or_insert_with(row),
+            }
         }
     }
     rows.into_values().collect()

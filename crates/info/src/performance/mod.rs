@@ -2,13 +2,14 @@
 
 mod accounts;
 mod error_log;
+mod events;
 mod locks;
 mod memory;
 mod setup;
 mod statements;
 mod threads;
 
-use cohort_config::{Scope, VarId};
+use cohort_config::Scope;
 use cohort_session::{StatementContext, VirtualColumn};
 use cohort_types::Value;
 
@@ -25,6 +26,11 @@ pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContex
         | "events_statements_summary_by_host_by_event_name"
         | "events_statements_summary_by_thread_by_event_name"
         | "events_statements_summary_by_user_by_event_name" => statements::by_owner(columns, ctx),
+        "events_statements_current" => events::current(columns, ctx),
+        "events_statements_history" => events::history(columns, ctx),
+        "events_statements_history_long" => events::history_long(columns, ctx),
+        "events_statements_histogram_by_digest" => events::histogram_by_digest(columns, ctx),
+        "events_statements_histogram_global" => events::histogram_global(columns, ctx),
         "metadata_locks" => locks::metadata(columns, ctx),
         "error_log" => error_log::rows(columns, ctx),
         "data_locks" => locks::data(columns, ctx),
@@ -49,7 +55,7 @@ pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContex
         "session_status" => status(ctx, Of::Session),
         "threads" => threads::rows(columns, ctx),
         "setup_actors" => setup::actors(columns),
-        "setup_consumers" => setup::consumers(columns, ctx.db.globals.flag(VarId::PerformanceSchema)),
+        "setup_consumers" => setup::consumers(columns, ctx),
         "setup_instruments" => setup::instruments(columns),
         "setup_timers" => setup::timers(columns),
         "performance_timers" => setup::performance_timers(columns),

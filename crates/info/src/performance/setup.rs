@@ -1,7 +1,9 @@
-//! `performance_schema.setup_*` and `performance_timers`: the measurements that exist. None can be switched:
-//! an UPDATE is rejected.
+//! `performance_schema.setup_*` and `performance_timers`: the measurements that exist. Only consumers of
+//! statements can be switched.
 
-use cohort_session::{EventKind, VirtualColumn, event_name};
+use cohort_config::VarId;
+use cohort_observe::Consumer;
+use cohort_session::{EventKind, StatementContext, VirtualColumn, event_name};
 use cohort_types::Value;
 
 use super::member;
@@ -28,9 +30,15 @@ const CONSUMERS: [(&str, bool); 15] = [
 ];
 
 /// Returns the rows of `setup_consumers`.
-pub(super) fn consumers(columns: &[VirtualColumn], has_digests: bool) -> Vec<Vec<Value>> {
+pub(super) fn consumers(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
     let row = |(name, is_on): (&str, bool)| {
-        let is_on = is_on && (has_digests || name != "statements_digest");
+        let is_on = match name {
+            "statements_digest" => is_on && ctx.db.globals.flag(VarId::PerformanceSchema),
+            "events_statements_current" => ctx.db.events.has(Consumer::Current),
+            "events_statements_history" => ctx.db.events.has(Consumer::History),
+            "events_statements_history_long" => ctx.db.events.has(Consumer::HistoryLong),
+            _ => is_on,
+        };
         vec![text(name), member(&columns[1], if is_on { "YES" } else { "NO" })]
     };
     CONSUMERS.into_iter().map(row).collect()

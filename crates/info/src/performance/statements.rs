@@ -12,15 +12,14 @@ use cohort_types::Value;
 use crate::cells::{number, text};
 use crate::statements::digest_text;
 
-const PICOSECONDS: u64 = 1000;
+pub(super) const PICOSECONDS: u64 = 1000;
 
 /// Returns the sums of a row under MariaDB's names of columns, or `None` for another column.
 fn sum_of(column: &str, totals: &Totals) -> Option<Value> {
     use Measure as M;
     let sums = &totals.sums;
     let time = |ns: u64| number(ns.saturating_mul(PICOSECONDS));
-    let measure = match column {
-        "COUNT_STAR" => M::Calls,
+    match column {
         "SUM_TIMER_WAIT" => return Some(time(sums.get(M::Latency))),
         "MIN_TIMER_WAIT" => return Some(time(totals.min_ns)),
         "AVG_TIMER_WAIT" => {
@@ -28,6 +27,16 @@ fn sum_of(column: &str, totals: &Totals) -> Option<Value> {
         }
         "MAX_TIMER_WAIT" => return Some(time(totals.max_ns)),
         "SUM_LOCK_TIME" => return Some(time(sums.get(M::LockWait))),
+        _ => {}
+    }
+    measure_of(column).map(|measure| number(sums.get(measure)))
+}
+
+/// Returns the measure whose sum a column shows.
+pub(super) fn measure_of(column: &str) -> Option<Measure> {
+    use Measure as M;
+    Some(match column {
+        "COUNT_STAR" => M::Calls,
         "SUM_ERRORS" => M::Errors,
         "SUM_WARNINGS" => M::Warnings,
         "SUM_ROWS_AFFECTED" => M::RowsAffected,
@@ -47,12 +56,11 @@ fn sum_of(column: &str, totals: &Totals) -> Option<Value> {
         "SUM_NO_INDEX_USED" => M::NoIndexUsed,
         "SUM_NO_GOOD_INDEX_USED" => M::NoGoodIndexUsed,
         _ => return None,
-    };
-    Some(number(sums.get(measure)))
+    })
 }
 
 /// Returns the statements that are not part of others.
-fn top_level(ctx: &StatementContext<'_>) -> impl Iterator<Item = StatementRow> {
+pub(super) fn top_level(ctx: &StatementContext<'_>) -> impl Iterator<Item = StatementRow> {
     let rows = ctx.db.statements.rows().into_iter();
     rows.filter(|row| row.key.as_ref().is_none_or(|key| !key.is_nested))
 }

@@ -46,6 +46,8 @@ pub struct PlanContext<'p> {
     next_column: Cell<usize>,
     /// Number of the next SELECT in EXPLAIN.
     next_block: Cell<u32>,
+    /// Number of the next part of the statement's plan.
+    next_part: Cell<u32>,
     /// Subqueries in expressions, by number.
     pub subqueries: RefCell<Vec<Query>>,
     /// Referenced common table expressions, by number.
@@ -67,6 +69,7 @@ impl<'p> PlanContext<'p> {
             meanings: RefCell::default(),
             next_column: Cell::new(FIRST_COLUMN),
             next_block: Cell::new(1),
+            next_part: Cell::new(0),
             subqueries: RefCell::default(),
             common: RefCell::default(),
             calls_back: Cell::new(false),
@@ -101,6 +104,16 @@ impl<'p> PlanContext<'p> {
     /// Allocates the number of the next SELECT.
     pub(crate) fn new_block(&self) -> u32 {
         self.next_block.replace(self.next_block.get() + 1)
+    }
+
+    /// Allocates the numbers of parts of the statement's plan, whose work is measured under them.
+    pub fn new_parts(&self, count: u32) -> u32 {
+        self.next_part.replace(self.next_part.get() + count)
+    }
+
+    /// Returns the number of parts of the statement's plan.
+    pub fn parts(&self) -> u32 {
+        self.next_part.get()
     }
 
     /// Must be called by recursive functions. Fails if the stack is nearly exhausted, or if the statement was

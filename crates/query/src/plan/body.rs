@@ -4,13 +4,31 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_expr::{Aggregate, Expr, SortKey};
-use cohort_optimize::{Access, Columns, LimitCount, Plan, ReadMode};
+use cohort_optimize::{Access, Columns, LimitCount, PartId, Plan, ReadMode};
 use cohort_types::Collation;
 
 /// The executable part of a plan.
 pub enum PlanBody {
     Direct(Box<DirectPlan>),
     Tree(Box<Plan>),
+}
+
+impl PlanBody {
+    /// Returns the number of parts whose work is measured.
+    pub fn parts(&self) -> u32 {
+        match self {
+            PlanBody::Direct(_) => DirectPlan::PARTS,
+            PlanBody::Tree(plan) => plan.parts.count,
+        }
+    }
+}
+
+impl DirectPlan {
+    /// The reads of the table, as a part whose work is measured.
+    pub const READS: PartId = PartId(0);
+    /// The whole plan.
+    pub const WHOLE: PartId = PartId(1);
+    const PARTS: u32 = 2;
 }
 
 /// A SELECT from one base table, or from none.

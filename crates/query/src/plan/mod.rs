@@ -13,6 +13,7 @@ mod query;
 mod shape;
 mod stored;
 
+use cohort_optimize::PartId;
 use cohort_plan::{Binder, CommonTables, PlanContext, Query, bind_query};
 use cohort_session::{PlanStatistics, SessionState};
 use cohort_sql::ast;
@@ -57,6 +58,7 @@ fn plan_bound(ctx: &PlanContext<'_>, session: &SessionState, mut bound: Query) -
     };
     let has_limit = bound.limit.count.is_some();
     let shape = PlanShape::of(&body);
+    let first_part = PartId(ctx.new_parts(body.parts()));
     Ok(QueryPlan {
         body,
         columns: bound.columns,
@@ -65,5 +67,6 @@ fn plan_bound(ctx: &PlanContext<'_>, session: &SessionState, mut bound: Query) -
         has_limit,
         shape,
         calls_back: ctx.calls_back.get(),
+        first_part,
     })
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use cohort_catalog::Table;
 use cohort_expr::ExprType;
-use cohort_optimize::ReadMode;
+use cohort_optimize::{PartId, ReadMode};
 use cohort_protocol::ColumnMeta;
 use cohort_session::AuditTables;
 
@@ -32,6 +32,8 @@ pub struct QueryPlan {
     pub shape: PlanShape,
     /// The statement calls functions that run statements.
     pub calls_back: bool,
+    /// First number of its parts within the statement, for measurements.
+    pub first_part: PartId,
 }
 
 impl QueryPlan {

@@ -24,12 +24,10 @@ mod stored;
 mod stored_sort;
 mod tree;
 
-use std::time::Instant;
-
 use cohort_base::CommitSeq;
 use cohort_expr::EvalContext;
 use cohort_optimize::LimitCount;
-use cohort_run::{NodeProfile, Sorted, limit_bounds, nanos_since};
+use cohort_run::{NodeProfile, PlanParts, Sorted, limit_bounds, nanos_since};
 use cohort_session::StatementContext;
 use cohort_trx::{Counted, SessionCounts};
 use cohort_types::{SqlResult, StoredColumns, Value, check_stack, row_memory_bytes};
@@ -144,24 +142,25 @@ fn run_within(
     match &plan.body {
         PlanBody::Direct(direct) => {
             let Some(profile) = ctx.session.statement.profile() else {
-                return run_direct(direct, &plan.shape, ctx, limit_default, sink);
+                return run_direct(direct, &plan.shape, ctx, limit_default, None, sink);
             };
-            let start = Instant::now();
-            let counts = run_direct(direct, &plan.shape, ctx, limit_default, sink)?;
+            let parts = PlanParts { profile: &profile, first: plan.first_part };
+            let start = profile.clock();
+            let counts = run_direct(direct, &plan.shape, ctx, limit_default, Some(parts), sink)?;
             let measure = NodeProfile {
                 loops: 1,
                 rows: counts.sent,
                 nanos: nanos_since(start),
                 ..NodeProfile::default()
             };
-            profile.counters(&direct.items).add(measure);
+            parts.counters(DirectPlan::WHOLE).add(measure);
             Ok(counts)
         }
         PlanBody::Tree(tree) => {
             if limit_default > 0 {
                 begin(&plan.shape, ctx);
             }
-            tree::run(tree, row, ctx, limit_default, sink)
+            tree::run((tree, plan.first_part), row, ctx, limit_default, sink)
         }
     }
 }
@@ -207,6 +206,7 @@ fn run_direct(
     shape: &PlanShape,
     ctx: &mut StatementContext<'_>,
     limit_default: u64,
+    parts: Option<PlanParts<'_>>,
     sink: &mut dyn RowSink,
 ) -> SqlResult<RowCounts> {
     let mut limits = Limits::of(&plan.limit, ctx)?;
@@ -222,13 +222,13 @@ fn run_direct(
     match &plan.group {
         None => {
             if possible && !output.is_full() {
-                scan::run(plan, ctx, output.rows_expected(), &mut output)?;
+                scan::run(plan, ctx, output.rows_expected(), parts, &mut output)?;
             }
         }
         Some(group) => {
             let mut groups = group::Groups::new(group, plan.width);
             if possible {
-                scan::run(plan, ctx, None, &mut groups)?;
+                scan::run(plan, ctx, None, parts, &mut groups)?;
             }
             if !ctx.session.statement.examined.is_over() {
                 groups.finish(ctx, &mut output)?;

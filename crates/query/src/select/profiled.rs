@@ -1,45 +1,57 @@
 //! [`ProfiledStorage`]: reads a transaction's tables and counts the reads in the profile.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Scan, VirtualScan};
 use cohort_run::{
-    Batch, CursorId, Event, Kept, Matching, NodeCounters, NodeProfile, PlanProfile, Storage, Vectors,
+    Batch, CursorId, Event, Kept, Matching, NodeCounters, NodeProfile, PlanParts, Storage, Vectors,
     nanos_since,
 };
 use cohort_types::{SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
-use hashbrown::HashMap;
 
 use super::storage::{TrxStorage, passes};
 
 /// A storage that profiles each scan.
 pub(super) struct ProfiledStorage<'m, 's> {
     inner: TrxStorage<'s>,
-    profile: &'m PlanProfile,
-    /// Accumulators by cursor.
-    counters: HashMap<usize, Arc<NodeCounters>>,
+    parts: PlanParts<'m>,
 }
 
 impl<'m, 's> ProfiledStorage<'m, 's> {
-    pub(super) fn new(inner: TrxStorage<'s>, profile: &'m PlanProfile) -> ProfiledStorage<'m, 's> {
-        ProfiledStorage { inner, profile, counters: HashMap::new() }
+    pub(super) fn new(inner: TrxStorage<'s>, parts: PlanParts<'m>) -> ProfiledStorage<'m, 's> {
+        ProfiledStorage { inner, parts }
+    }
+
+    /// Returns the counters of a scan, and the time if times are measured.
+    fn begin(&self, scan: &Scan) -> Begun<'m> {
+        (self.parts.counters(scan.part), self.parts.profile.clock())
     }
 
     /// Records a read of a cursor that began at `start`, and the number of rows that passed.
-    fn note(&mut self, cursor: CursorId, start: Instant, read: u64, rows: u64) {
+    fn note(&mut self, cursor: CursorId, (counters, start): Begun<'_>, read: u64, rows: u64) {
         let read = read + self.inner.take_examined(cursor);
-        let nanos = nanos_since(start);
-        self.counters[&cursor.0].add(NodeProfile { read, rows, nanos, ..NodeProfile::default() });
+        add(counters, start, (0, read, rows));
     }
 
     /// Records a read of matches. Each looked-up row counts as a loop.
-    fn note_matched(&mut self, cursor: CursorId, start: Instant, rows: u64) {
+    fn note_matched(&mut self, cursor: CursorId, (counters, start): Begun<'_>, rows: u64) {
         let (read, loops) = self.inner.take_matched(cursor);
-        let nanos = nanos_since(start);
-        self.counters[&cursor.0].add(NodeProfile { loops, read, rows, nanos, ..NodeProfile::default() });
+        add(counters, start, (loops, read, rows));
+    }
+}
+
+/// The counters of a scan, and the time when it was called.
+type Begun<'m> = (&'m NodeCounters, Option<Instant>);
+
+fn add(counters: &NodeCounters, start: Option<Instant>, (loops, read, rows): (u64, u64, u64)) {
+    match start {
+        None => counters.count(loops, read, rows),
+        Some(_) => {
+            let nanos = nanos_since(start);
+            counters.add(NodeProfile { loops, read, rows, nanos, ..NodeProfile::default() });
+        }
     }
 }
 
@@ -55,11 +67,9 @@ impl Storage for ProfiledStorage<'_, '_> {
         rows_expected: Option<u64>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<CursorId> {
-        let start = Instant::now();
+        let (counters, start) = self.begin(scan);
         let cursor = self.inner.open(scan, row, rows_expected, eval)?;
-        let counters = self.profile.counters(scan);
-        counters.add(NodeProfile { loops: 1, nanos: nanos_since(start), ..NodeProfile::default() });
-        self.counters.insert(cursor.0, counters);
+        add(counters, start, (1, 0, 0));
         Ok(cursor)
     }
 
@@ -70,13 +80,9 @@ impl Storage for ProfiledStorage<'_, '_> {
         row: &[Value],
         eval: &EvalContext<'_>,
     ) -> SqlResult<()> {
-        let start = Instant::now();
+        let (counters, start) = self.begin(scan);
         self.inner.reopen(cursor, scan, row, eval)?;
-        self.counters[&cursor.0].add(NodeProfile {
-            loops: 1,
-            nanos: nanos_since(start),
-            ..NodeProfile::default()
-        });
+        add(counters, start, (1, 0, 0));
         Ok(())
     }
 
@@ -87,12 +93,12 @@ impl Storage for ProfiledStorage<'_, '_> {
         row: &mut Vec<Value>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        let (start, mut read) = (Instant::now(), 0);
+        let (begun, mut read) = (self.begin(scan), 0);
         let found = self.inner.next_that_passes(cursor, scan, row, &mut |row: &[Value]| {
             read += 1;
             passes(scan, row, eval)
         })?;
-        self.note(cursor, start, read, found.into());
+        self.note(cursor, begun, read, found.into());
         Ok(found)
     }
 
@@ -104,10 +110,10 @@ impl Storage for ProfiledStorage<'_, '_> {
         want: usize,
         eval: &EvalContext<'_>,
     ) -> SqlResult<Option<usize>> {
-        let start = Instant::now();
+        let begun = self.begin(scan);
         let rows = self.inner.next_rows(cursor, scan, out, want, eval)?;
         if let Some(rows) = rows {
-            self.note(cursor, start, 0, rows as u64);
+            self.note(cursor, begun, 0, rows as u64);
         }
         Ok(rows)
     }
@@ -128,10 +134,10 @@ impl Storage for ProfiledStorage<'_, '_> {
         vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        let start = Instant::now();
+        let begun = self.begin(scan);
         let goes_on = self.inner.next_vectors(cursor, scan, vectors, eval)?;
         let rows = if goes_on { vectors.rows } else { 0 };
-        self.note(cursor, start, 0, rows as u64);
+        self.note(cursor, begun, 0, rows as u64);
         Ok(goes_on)
     }
 
@@ -154,9 +160,9 @@ impl Storage for ProfiledStorage<'_, '_> {
         out: &mut Vec<Value>,
         eval: &EvalContext<'_>,
     ) -> SqlResult<Option<usize>> {
-        let start = Instant::now();
+        let begun = self.begin(scan);
         let found = self.inner.next_match(cursor, scan, rows, n, out, eval)?;
-        self.note_matched(cursor, start, found.is_some().into());
+        self.note_matched(cursor, begun, found.is_some().into());
         Ok(found)
     }
 
@@ -169,9 +175,9 @@ impl Storage for ProfiledStorage<'_, '_> {
         vectors: &mut Vectors,
         eval: &EvalContext<'_>,
     ) -> SqlResult<bool> {
-        let (start, before) = (Instant::now(), of.len());
+        let (begun, before) = (self.begin(scan), of.len());
         let goes_on = self.inner.next_match_vectors(cursor, scan, rows, of, vectors, eval)?;
-        self.note_matched(cursor, start, (of.len() - before) as u64);
+        self.note_matched(cursor, begun, (of.len() - before) as u64);
         Ok(goes_on)
     }
 
@@ -180,21 +186,18 @@ impl Storage for ProfiledStorage<'_, '_> {
     }
 
     fn close(&mut self, cursor: CursorId) {
-        self.counters.remove(&cursor.0);
         self.inner.close(cursor);
     }
 
     fn virtual_rows(&mut self, scan: &VirtualScan, eval: &EvalContext<'_>) -> SqlResult<Vec<Vec<Value>>> {
-        let start = Instant::now();
+        let start = self.parts.profile.clock();
         let rows = self.inner.virtual_rows(scan, eval)?;
-        let read = rows.len() as u64;
-        let measure = NodeProfile { loops: 1, read, nanos: nanos_since(start), ..NodeProfile::default() };
-        self.profile.counters(scan).add(measure);
+        add(self.parts.counters(scan.part), start, (1, rows.len() as u64, 0));
         Ok(rows)
     }
 
     fn spill_file(&mut self) -> SqlResult<SharedFile> {
-        self.profile.spilled();
+        self.parts.profile.spilled();
         self.inner.spill_file()
     }
 

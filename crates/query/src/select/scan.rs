@@ -1,12 +1,10 @@
 //! Scans of direct plans: the rows of one table, or one row without columns.
 
-use std::time::Instant;
-
 use cohort_catalog::ROWS;
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
 use cohort_row::{CursorOptions, KeySpan, RowChanges, TableCursor, every_row, resolve_exactly, row_done};
-use cohort_run::{NodeProfile, nanos_since};
+use cohort_run::{NodeCounters, NodeProfile, PlanParts, PlanProfile, nanos_since};
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
@@ -21,6 +19,7 @@ pub(super) fn run(
     plan: &DirectPlan,
     ctx: &mut StatementContext<'_>,
     rows_expected: Option<u64>,
+    parts: Option<PlanParts<'_>>,
     sink: &mut dyn ScanSink,
 ) -> SqlResult<()> {
     let Some(direct) = &plan.table else { return sink.scanned(ctx, &mut Vec::new()).map(|_| ()) };
@@ -34,11 +33,10 @@ pub(super) fn run(
         Some(exact) if is_exact && mode == ReadMode::Snapshot => (&exact.filter, &exact.columns),
         _ => (&direct.filter, &direct.columns),
     };
-    let profile = ctx.session.statement.profile();
     let needs_values = filter.is_some()
         || mode != ReadMode::Snapshot
         || ctx.session.statement.examined.is_limited()
-        || profile.is_some();
+        || parts.is_some_and(|parts| parts.profile.is_timed());
     let way = plan.stored.as_ref().filter(|_| !needs_values);
     if let (Some(way), ROWS, [KeySpan::Point(key)]) = (way, spans.index, &*spans.spans)
         && sink.take_point(ctx, way, &open, key)?
@@ -50,33 +48,34 @@ pub(super) fn run(
     if let Some(way) = way
         && cursor.gives_stored()
     {
-        return sink.take_stored(ctx, way, StoredScan { table: &open, columns, cursor });
+        let counters = parts.map(|parts| parts.counters(DirectPlan::READS));
+        counters.inspect(|counters| counters.count(1, 0, 0));
+        return sink.take_stored(ctx, way, StoredScan { table: &open, columns, cursor, counters });
     }
-    let Some(profile) = profile else {
-        return each_row(filter, plan.width, cursor, ctx, sink).map(|_| ());
+    let Some(parts) = parts else {
+        return each_row(filter, plan.width, cursor, ctx, None, sink);
     };
-    let start = Instant::now();
-    let mut timed = TimedSink { sink, rows: 0, nanos: 0 };
-    let seen = each_row(filter, plan.width, cursor, ctx, &mut timed)?;
-    let rows = timed.rows;
+    let counters = parts.counters(DirectPlan::READS);
+    counters.count(1, 0, 0);
+    let start = parts.profile.clock();
+    let mut timed = TimedSink { sink, profile: parts.profile, nanos: 0 };
+    each_row(filter, plan.width, cursor, ctx, Some(counters), &mut timed)?;
     let nanos = nanos_since(start).saturating_sub(timed.nanos);
-    let measure = NodeProfile { loops: 1, read: seen, rows, nanos, ..NodeProfile::default() };
-    profile.counters(direct).add(measure);
+    counters.add(NodeProfile { nanos, ..NodeProfile::default() });
     Ok(())
 }
 
 /// A sink whose time is measured.
 struct TimedSink<'t> {
     sink: &'t mut dyn ScanSink,
-    rows: u64,
+    profile: &'t PlanProfile,
     nanos: u64,
 }
 
 impl ScanSink for TimedSink<'_> {
     fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
-        let start = Instant::now();
+        let start = self.profile.clock();
         let flow = self.sink.scanned(ctx, row)?;
-        self.rows += 1;
         self.nanos += nanos_since(start);
         Ok(flow)
     }
@@ -91,19 +90,21 @@ impl ScanSink for TimedSink<'_> {
     }
 }
 
-/// Passes each row of the cursor without copying it. Returns the number of rows that the filter was evaluated
-/// on.
+/// Passes each row of the cursor without copying it. Counts the rows that the filter was evaluated on, and
+/// those that passed.
 fn each_row(
     filter: &Option<Expr>,
     width: usize,
     mut cursor: TableCursor,
     ctx: &mut StatementContext<'_>,
+    counters: Option<&NodeCounters>,
     sink: &mut dyn ScanSink,
-) -> SqlResult<u64> {
+) -> SqlResult<()> {
     let mut row = Vec::with_capacity(width);
     let mut seen = 0;
     let examined = &ctx.session.statement.examined;
     loop {
+        let before = seen;
         let found = match filter {
             Some(filter) => {
                 let eval = &ctx.eval;
@@ -130,12 +131,13 @@ fn each_row(
                 cursor.next(ctx.trx, &mut every_row, &mut row)?
             }
         };
-        if !found {
+        if let Some(counters) = counters {
             // Without a filter, the missing row was counted, too.
-            return Ok(seen - u64::from(filter.is_none()));
+            let missing = u64::from(!found && filter.is_none());
+            counters.count(0, seen - before - missing, found.into());
         }
-        if sink.scanned(ctx, &mut row)? == Flow::Stop {
-            return Ok(seen);
+        if !found || sink.scanned(ctx, &mut row)? == Flow::Stop {
+            return Ok(());
         }
         ctx.check_interrupt()?;
     }

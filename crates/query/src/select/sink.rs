@@ -1,6 +1,7 @@
 //! The interface between a scan and the rest of a direct plan.
 
-use cohort_row::TableCursor;
+use cohort_row::{Stored, TableCursor};
+use cohort_run::NodeCounters;
 use cohort_session::StatementContext;
 use cohort_table::OpenTable;
 use cohort_types::{Columns, SqlResult, Value};
@@ -39,4 +40,21 @@ pub(super) struct StoredScan<'s> {
     /// Columns that the plan reads.
     pub columns: &'s Columns,
     pub cursor: TableCursor,
+    /// Where its reads are measured, if they are.
+    pub counters: Option<&'s NodeCounters>,
+}
+
+impl StoredScan<'_> {
+    /// Returns the next rows, `None` at the end ([`TableCursor::next_stored`]).
+    pub fn next(&mut self, ctx: &mut StatementContext<'_>, rows_max: usize) -> SqlResult<Option<Stored>> {
+        let found = self.cursor.next_stored(ctx.trx, rows_max)?;
+        if let Some(counters) = self.counters {
+            let rows = found.as_ref().map_or(0, |found| match found {
+                Stored::Single => 1,
+                Stored::Entries(entries) => entries.len() as u64,
+            });
+            counters.count(0, rows, rows);
+        }
+        Ok(found)
+    }
 }

@@ -36,7 +36,7 @@ impl Output<'_> {
         loop {
             let left = if self.select.count_all { u64::MAX } else { self.window.left() };
             let rows_max = usize::try_from(left).unwrap_or(usize::MAX);
-            let Some(found) = scan.cursor.next_stored(ctx.trx, rows_max)? else { return Ok(()) };
+            let Some(found) = scan.next(ctx, rows_max)? else { return Ok(()) };
             let flow = match &found {
                 Stored::Single => self.send_rows(ctx, &columns, &[scan.cursor.single()])?,
                 Stored::Entries(entries) => {
@@ -119,7 +119,7 @@ impl Totals {
         let shape = StoredColumns::new(&scan.table.layout, [], &refuse);
         let totals = aggregates.iter().map(|aggregate| Total::new(scan.table, *aggregate)).collect();
         let mut all = Totals { totals, first: None, rows: 0 };
-        while let Some(found) = scan.cursor.next_stored(ctx.trx, usize::MAX)? {
+        while let Some(found) = scan.next(ctx, usize::MAX)? {
             let rows: Vec<&[u8]> = match &found {
                 Stored::Single => vec![scan.cursor.single()],
                 Stored::Entries(entries) => scan.cursor.stored_rows(entries.clone()).collect(),

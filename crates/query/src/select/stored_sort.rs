@@ -79,7 +79,7 @@ impl Output<'_> {
             places: Vec::new(),
             charged: 0,
         };
-        while let Some(found) = scan.cursor.next_stored(ctx.trx, usize::MAX)? {
+        while let Some(found) = scan.next(ctx, usize::MAX)? {
             let rows = match found {
                 Stored::Single => {
                     sorter.push_single(scan.cursor.single())?;

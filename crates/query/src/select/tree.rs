@@ -4,7 +4,8 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use cohort_optimize::Plan;
+use cohort_optimize::{PartId, Plan};
+use cohort_run::PlanParts;
 use cohort_session::StatementContext;
 use cohort_types::{SqlResult, Value};
 
@@ -15,7 +16,7 @@ use crate::select::{Flow, RowCounts, RowSink};
 
 /// Runs a tree. `row` is the outer row that it was bound with.
 pub(super) fn run(
-    plan: &Plan,
+    (plan, first): (&Plan, PartId),
     row: &[Value],
     ctx: &mut StatementContext<'_>,
     limit_default: u64,
@@ -57,14 +58,16 @@ pub(super) fn run(
         Ok(if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
     let found = match &profile {
-        None if left_out.is_some() => {
+        // LIMIT ROWS EXAMINED counts by itself.
+        _ if left_out.is_some() => {
             let mut storage = LimitedStorage::new(storage, examined);
             cohort_run::run(plan, row, &mut storage, eval, &mut push)
         }
         None => cohort_run::run(plan, row, &mut storage, eval, &mut push),
         Some(profile) => {
-            let mut storage = ProfiledStorage::new(storage, profile);
-            cohort_run::run_measured(plan, row, profile, &mut storage, eval, &mut push)
+            let parts = PlanParts { profile, first };
+            let mut storage = ProfiledStorage::new(storage, parts);
+            cohort_run::run_measured(plan, row, parts, &mut storage, eval, &mut push)
         }
     }?;
     // Even if there was nothing to push.

@@ -16,7 +16,8 @@ use cohort_expr::{
     compare,
 };
 use cohort_optimize::{
-    Access, Columns, CommonPlan, Node, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan, VirtualScan,
+    Access, Columns, CommonPlan, Node, PartId, Parts, Plan, ReadMode, Scan, Span, Spans, SubqueryPlan,
+    VirtualScan,
 };
 use cohort_run::{Batch, CursorId, Event, Kept, Matching, Storage, Vectors, run};
 use cohort_types::{Collation, ColumnType, ErrorCode, SqlError, SqlResult, TypeKind, Value, VectorType};
@@ -345,7 +346,15 @@ impl SessionHooks for Session {
 
 /// Returns a plan without subqueries and common table expressions.
 pub fn plan(root: Node, width: usize) -> Plan {
-    Plan { root, width, subqueries: Vec::new(), common: Vec::new(), frame: 0, given: Vec::new() }
+    Plan {
+        root,
+        width,
+        subqueries: Vec::new(),
+        common: Vec::new(),
+        frame: 0,
+        given: Vec::new(),
+        parts: Parts::default(),
+    }
 }
 
 pub fn subplan(root: Node, width: usize, reads: &[usize]) -> SubqueryPlan {
@@ -478,6 +487,7 @@ pub fn of(name: &str, width: usize) -> Node {
         block: 1,
         filter: None,
         columns: (0..width).collect(),
+        part: PartId::default(),
     }))
 }
 
@@ -526,6 +536,7 @@ pub fn scan(name: &str, width: usize) -> Scan {
         columns: (0..width).collect(),
         with_key: false,
         rows: 1.0,
+        part: PartId::default(),
     }
 }
 

@@ -16,6 +16,8 @@ pub enum ExplainFormat {
     Extended,
     Partitions,
     Json,
+    /// The operators, in MySQL's notation.
+    Tree,
     /// ANALYZE statement.
     Analyze,
     AnalyzeJson,
@@ -110,7 +112,8 @@ pub enum Show {
     /// SHOW MASTER STATUS, SHOW BINLOG STATUS.
     MasterStatus,
     SlaveHosts,
-    /// SHOW EXPLAIN FOR, EXPLAIN FOR CONNECTION: the plan of another connection's statement.
+    /// SHOW EXPLAIN FOR, SHOW ANALYZE FOR, EXPLAIN FOR CONNECTION: the plan of another connection's
+    /// statement.
     Explain {
         format: ExplainFormat,
         connection: Expr,

@@ -169,7 +169,15 @@ impl Parser<'_> {
                 self.expect_word("FOR")?;
                 Ok(Show::Explain { format, connection: self.expr()? })
             }
-            "AUTHORS" | "CONTRIBUTORS" | "ANALYZE" => Err(self.unsupported(&format!("SHOW {word}"))),
+            "ANALYZE" => {
+                let format = match self.explain_format_if_any()? {
+                    ExplainFormat::Json => ExplainFormat::AnalyzeJson,
+                    _ => ExplainFormat::Analyze,
+                };
+                self.expect_word("FOR")?;
+                Ok(Show::Explain { format, connection: self.expr()? })
+            }
+            "AUTHORS" | "CONTRIBUTORS" => Err(self.unsupported(&format!("SHOW {word}"))),
             _ => match USAGE.iter().find(|table| **table == word) {
                 Some(table) => {
                     let filter = if self.is_any(&["WHERE"]) { self.show_filter()? } else { None };
@@ -303,6 +311,7 @@ impl Parser<'_> {
             if self.kind() == Kind::Text { self.text()?.to_ascii_uppercase() } else { self.upper_word()? };
         match format.as_str() {
             "JSON" => Ok(ExplainFormat::Json),
+            "TREE" => Ok(ExplainFormat::Tree),
             "TRADITIONAL" => Ok(ExplainFormat::Traditional),
             _ => Err(self.error_at(from)),
         }
