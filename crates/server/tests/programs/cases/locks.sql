@@ -39,6 +39,7 @@ alter table lg add c int//
 unlock tables//
 B: select * from lg//
 lock tables t2 read//
+-- differs: MariaDB names another table
 insert into t2 values (1)//
 select * from lg//
 B: insert into lg values (7)//
