@@ -33,6 +33,7 @@ use cohort_types::{SqlError, SqlResult};
 use crate::session::Session;
 
 pub(crate) use kill::kill;
+pub(crate) use session::check_plain;
 pub(crate) use show::{ERROR_COUNT, KnownNow, WARNING_COUNT, constant_limit, count_column};
 use transaction::End;
 pub(crate) use transaction::access_mode;
