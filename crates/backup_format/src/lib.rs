@@ -38,8 +38,8 @@ pub use frame::{
     chained, is_archive_file_name,
 };
 pub use manifest::{
-    BinlogPosition, Crc, FORMAT, FileEntry, MANIFEST, Manifest, ManifestError, Parent, RESTORED, RangeEntry,
-    SourcePosition, UNFINISHED, is_safe_path,
+    BinlogPosition, Crc, FORMAT, FORMAT_FULL, FORMAT_INCREMENTAL, FileEntry, MANIFEST, Manifest,
+    ManifestError, Parent, RESTORED, RangeEntry, SourcePosition, UNFINISHED, is_safe_path,
 };
 pub use sum::{FileSum, Overlap};
 pub use verify::{Finding, Verified, verify};

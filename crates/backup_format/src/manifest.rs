@@ -23,8 +23,12 @@ pub const MANIFEST: &str = "cohort-backup.json";
 pub const RESTORED: &str = "cohort-backup.restored.json";
 /// Name of the file that marks a backup as unfinished.
 pub const UNFINISHED: &str = "cohort-backup.unfinished";
-/// Number of the format that this version writes, and the newest that it reads.
-pub const FORMAT: u32 = 1;
+/// Number of the newest format that this version reads.
+pub const FORMAT: u32 = 2;
+/// Format of full backups.
+pub const FORMAT_FULL: u32 = 1;
+/// Format of incremental backups, and of those that were joined with the ones that they continue.
+pub const FORMAT_INCREMENTAL: u32 = 2;
 
 const HEAD: &str = "{\n  \"checksum\": \"";
 const HEAD_END: &str = "\",\n";
@@ -64,7 +68,7 @@ impl<'de> Deserialize<'de> for Crc {
 /// Everything that a restore and its operator need to know about a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`FORMAT`] of the version that wrote it.
+    /// Format of the manifest, at most [`FORMAT`] of the version that wrote it.
     pub format: u32,
     /// Identifies the backup: 32 random hexadecimal digits.
     pub id: String,
@@ -95,7 +99,7 @@ pub struct Manifest {
     /// Base name of the binary log in the directory: what `log_bin` must be when a server starts there. Empty
     /// if the binary log is off.
     pub log_bin: String,
-    /// Positions of the server in its own sources, one for each connection.
+    /// Connections of the server to its own sources, with its positions.
     #[serde(default)]
     pub sources: Vec<SourcePosition>,
     /// Begin of the backup, UTC, such as `2026-11-28T19:30:00Z`.
@@ -105,8 +109,16 @@ pub struct Manifest {
     /// The backup that this incremental one continues; absent in a full one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// Number of incremental backups that were joined with a full one to this one. Files of which they had a
+    /// part have no checksum: their pages have.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub joined: u32,
     /// All files except the manifest, sorted by path.
     pub files: Vec<FileEntry>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A position in the binary log.
@@ -122,7 +134,8 @@ pub struct BinlogPosition {
 pub struct SourcePosition {
     /// Name of the connection; empty for the default one.
     pub connection: String,
-    /// File and offset in the source's binary log up to which transactions were applied.
+    /// File and offset in the source's binary log up to which transactions were applied; empty if only the
+    /// GTID position is known.
     pub file: String,
     pub offset: u64,
 }
@@ -269,7 +282,7 @@ impl Manifest {
             if !paths.insert(path) {
                 return Err(format!("'{path}' is listed twice"));
             }
-            if entry.crc32c.is_none() && self.parent.is_none() {
+            if entry.crc32c.is_none() && self.parent.is_none() && self.joined == 0 {
                 return Err(format!("'{path}' has no checksum"));
             }
             if entry.crc32c.is_some() && !entry.ranges.is_empty() {
@@ -312,7 +325,7 @@ pub(crate) mod tests {
             ranges: Vec::new(),
         };
         Manifest {
-            format: FORMAT,
+            format: FORMAT_FULL,
             id: "00112233445566778899aabbccddeeff".to_owned(),
             server_version: "10.11.99-MariaDB-cohort".to_owned(),
             layout: "shared".to_owned(),
@@ -358,7 +371,7 @@ pub(crate) mod tests {
     fn what_a_reader_must_not_use_is_rejected() {
         let text = example().encode();
         let cases = [
-            ("\"format\": 1", "\"format\": 2", "formats up to 1"),
+            ("\"format\": 1", "\"format\": 3", "formats up to 2"),
             ("innodb/btree.data", "../btree.data", "not allowed"),
             ("innodb/btree.data", "/etc/passwd", "not allowed"),
             ("innodb/btree.data", "cohort.catalog", "listed twice"),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use cohort_backup_format::Manifest;
+use cohort_backup_format::{FORMAT_INCREMENTAL, FileEntry as Listed, Manifest, RangeEntry};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,10 @@ pub struct Catalogue {
     pub added_bytes: u64,
 }
 
+/// Offset of a run of bytes that the file does not have any more. Versions that do not know it refuse the
+/// catalogue.
+pub const SKIPPED: u64 = u64::MAX;
+
 /// A file of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileEntry {
@@ -37,7 +41,8 @@ pub struct FileEntry {
     pub pieces: Vec<Piece>,
 }
 
-/// A chunk with its places in a file. Bytes that no piece covers are a hole.
+/// A chunk with its places in a file. Bytes that no piece covers are a hole. A run at [`SKIPPED`] has no
+/// place: an incremental backup has replaced it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Piece {
     #[serde(with = "hexadecimal")]
@@ -63,6 +68,40 @@ mod hexadecimal {
 }
 
 impl Piece {
+    /// Returns the runs that have a place.
+    pub fn placed(&self) -> impl Iterator<Item = &(u64, u32)> {
+        self.runs.iter().filter(|(offset, _)| *offset != SKIPPED)
+    }
+
+    /// Returns what is left of the piece in a file of this length whose `replaced` ranges, which ascend, come
+    /// from elsewhere.
+    fn without(&self, replaced: &[RangeEntry], bytes: u64) -> Option<Piece> {
+        let mut runs: Vec<(u64, u32)> = Vec::new();
+        let mut add = |offset: u64, length: u64| match runs.last_mut() {
+            _ if length == 0 => {}
+            Some((SKIPPED, last)) if offset == SKIPPED => *last += length as u32,
+            _ => runs.push((offset, length as u32)),
+        };
+        for (offset, length) in &self.runs {
+            if *offset == SKIPPED {
+                add(SKIPPED, u64::from(*length));
+                continue;
+            }
+            let (mut at, end) = (*offset, offset + u64::from(*length));
+            let first = replaced.partition_point(|range| range.offset + range.size <= at);
+            for range in replaced[first..].iter().take_while(|range| range.offset < end) {
+                let (from, to) = (range.offset.clamp(at, end), (range.offset + range.size).min(end));
+                add(at, from.min(bytes).saturating_sub(at));
+                add(SKIPPED, from - from.min(bytes).max(at) + (to - from));
+                at = to;
+            }
+            add(at, end.min(bytes).saturating_sub(at));
+            add(SKIPPED, end - end.min(bytes).max(at));
+        }
+        let is_used = runs.iter().any(|(offset, _)| *offset != SKIPPED);
+        is_used.then(|| Piece { runs, ..self.clone() })
+    }
+
     /// Returns the length of the chunk's contents.
     pub fn bytes(&self) -> u64 {
         self.runs.iter().map(|(_, length)| u64::from(*length)).sum()
@@ -99,7 +138,7 @@ impl Catalogue {
         }
         for file in &read.files {
             check_name(&file.name).map_err(damaged)?;
-            let ends = file.pieces.iter().flat_map(|piece| &piece.runs);
+            let ends = file.pieces.iter().flat_map(Piece::placed);
             let mut ends = ends.map(|(offset, length)| offset.checked_add(u64::from(*length)));
             if ends.any(|end| end.is_none_or(|end| end > file.bytes)) {
                 return Err(damaged(format!("{} has bytes after its end", file.name)));
@@ -121,6 +160,34 @@ impl Catalogue {
     pub fn chunks(&self) -> HashMap<ChunkId, u64> {
         self.pieces().map(|piece| (piece.chunk, piece.stored)).collect()
     }
+}
+
+/// Joins an incremental backup with the one that it continues: adds to its files the pieces of that one that
+/// it has not replaced. Returns the manifest of the whole.
+pub fn join(manifest: &Manifest, files: &mut [FileEntry], base: &Catalogue) -> Result<Manifest> {
+    let of_base: HashMap<&str, &FileEntry> =
+        base.files.iter().map(|file| (file.name.as_str(), file)).collect();
+    let partial = |entry: &&Listed| entry.crc32c.is_none();
+    let ranges: HashMap<&str, &[RangeEntry]> =
+        manifest.files.iter().filter(partial).map(|entry| (entry.path.as_str(), &entry.ranges[..])).collect();
+    for file in files {
+        let Some(replaced) = ranges.get(file.name.as_str()) else { continue };
+        let before = of_base.get(file.name.as_str()).ok_or_else(|| {
+            Failure::Damaged(format!(
+                "'{}' is continued, and backup {} does not have it",
+                file.name, base.name
+            ))
+        })?;
+        let bytes = file.bytes;
+        file.pieces.extend(before.pieces.iter().filter_map(|piece| piece.without(replaced, bytes)));
+    }
+    Ok(Manifest {
+        format: FORMAT_INCREMENTAL,
+        parent: None,
+        joined: base.manifest.joined + 1,
+        files: manifest.files.iter().map(|entry| Listed { ranges: Vec::new(), ..entry.clone() }).collect(),
+        ..manifest.clone()
+    })
 }
 
 /// Accepts the name of a file that lies inside of a data directory.
@@ -146,6 +213,31 @@ mod tests {
         assert!(Catalogue::is_name(&Catalogue::new_name(Timestamp::now())));
         for other in ["zz.tmp", "", "20261128T193000.000Z-1a2b3c4d~", "20261128T193000.000Z-1a2b3c4g"] {
             assert!(!Catalogue::is_name(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn pieces_lose_what_was_replaced() {
+        let range = |offset, size| RangeEntry { offset, size, ..RangeEntry::default() };
+        let piece = |runs: &[(u64, u32)]| Piece { chunk: [7; 32], stored: 9, runs: runs.to_vec() };
+        const S: u64 = SKIPPED;
+        type Case<'a> = (&'a [(u64, u32)], &'a [(u64, u64)], u64, &'a [(u64, u32)]);
+        let cases: &[Case<'_>] = &[
+            (&[(0, 10)], &[], 100, &[(0, 10)]),
+            (&[(0, 10)], &[(2, 3)], 100, &[(0, 2), (S, 3), (5, 5)]),
+            (&[(0, 10)], &[(0, 4), (8, 9)], 100, &[(S, 4), (4, 4), (S, 2)]),
+            (&[(0, 10), (20, 10)], &[(5, 20)], 100, &[(0, 5), (S, 10), (25, 5)]),
+            (&[(0, 10)], &[(0, 10)], 100, &[]),
+            (&[(0, 10), (50, 5)], &[], 7, &[(0, 7), (S, 8)]),
+            (&[(0, 10)], &[(2, 2)], 6, &[(0, 2), (S, 2), (4, 2), (S, 4)]),
+            (&[(0, 10)], &[(7, 2)], 6, &[(0, 6), (S, 4)]),
+            (&[(S, 3), (3, 4), (S, 2)], &[(3, 1), (6, 9)], 100, &[(S, 4), (4, 2), (S, 3)]),
+            (&[(30, 4)], &[(0, 9), (40, 2)], 100, &[(30, 4)]),
+        ];
+        for (runs, replaced, bytes, expected) in cases {
+            let replaced: Vec<RangeEntry> = replaced.iter().map(|(at, size)| range(*at, *size)).collect();
+            let left = piece(runs).without(&replaced, *bytes).map_or_else(Vec::new, |left| left.runs);
+            assert_eq!(left, *expected, "{runs:?} without {replaced:?} up to {bytes}");
         }
     }
 

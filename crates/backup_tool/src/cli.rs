@@ -15,7 +15,7 @@ use crate::archive::{self, archiver};
 use crate::catalogue::Catalogue;
 use crate::client::Account;
 use crate::clone::{OPTIONS, Replica, STATEMENTS, clone};
-use crate::failure::{EXIT_CODES, Failure, Result};
+use crate::failure::{ENDS_EARLY, EXIT_CODES, Failure, Result};
 use crate::key::random;
 use crate::lock;
 use crate::progress::Progress;
@@ -131,6 +131,10 @@ enum Command {
         /// The repository may have backups of another server
         #[arg(long)]
         another_server: bool,
+        /// Send only what has changed since the newest backup of the repository, which this server must have
+        /// taken. The result is restored like any other
+        #[arg(long, conflicts_with = "from")]
+        incremental: bool,
     },
     /// Make a new data directory on this machine straight from a running server
     ///
@@ -282,13 +286,13 @@ fn run(arguments: Arguments) -> Result<u8> {
     };
     match &arguments.command {
         Command::Init { place, no_encryption } => init(place, *no_encryption, &show)?,
-        Command::Take { place, from, connection, rate_limit, another_server } => {
+        Command::Take { place, from, connection, rate_limit, another_server, incremental } => {
             let request =
                 Request { rate: rate_limit.map(|mib| mib << 20), of_another_server: *another_server };
             let repository = place.open()?;
             let mut source: Box<dyn Source> = match from {
                 Some(directory) => Box::new(Directory::open(directory)?),
-                None => Box::new(Server::connect(&connection.account()?)?),
+                None => Box::new(Server::connect(&connection.account()?)?.incremental(*incremental)),
             };
             let taken = take(&repository, source.as_mut(), request, &progress("taking"))?;
             let value = json!({
@@ -420,6 +424,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                 let state = state_text(&state);
                 format!("{} rows of {table} were copied into {named}\n{triggers}{state}", copied.rows)
             });
+            return Ok(if state.is_reached { 0 } else { ENDS_EARLY });
         }
         Command::Restore { connection, .. } if *connection != Connection::default() => {
             return Err(Failure::Refused("options of the connection are for --table only".to_owned()));
@@ -438,6 +443,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                     state_text(&state)
                 )
             });
+            return Ok(if state.is_reached { 0 } else { ENDS_EARLY });
         }
         Command::Prune { place, keep, keep_days, dry_run, unlock } => {
             let repository = place.open()?;
@@ -653,7 +659,7 @@ fn restored(
         None => {
             let Restored { catalogue, seconds } =
                 restore(&repository, backup.unwrap_or("latest"), to, progress)?;
-            Ok(Recovered { catalogue, report: None, archived_until: None, seconds })
+            Ok(Recovered { catalogue, report: None, is_reached: true, archived_until: None, seconds })
         }
     }
 }
@@ -663,17 +669,18 @@ fn described_state(state: &Recovered) -> Value {
     let mut value = described(&state.catalogue);
     value["seconds"] = json!(state.seconds);
     value["applied"] = json!(state.report);
+    value["is_target_reached"] = json!(state.is_reached);
     value["archived_until"] = json!(state.archived_until.map(|time| time.to_string()));
     value
 }
 
 /// Returns the positions of a restored state, for the end of a report.
 fn state_text(state: &Recovered) -> String {
-    let Some(report) = &state.report else { return positions(&state.catalogue.manifest) };
-    let end = match report["is_stop_reached"] {
-        Value::Bool(false) => "the archive ends before the target: later transactions may be missing\n",
-        _ => "",
+    let end = match state.is_reached {
+        true => "",
+        false => "the archive ends before the target: later transactions may be missing\n",
     };
+    let Some(report) = &state.report else { return positions(&state.catalogue.manifest) + end };
     let of = |name: &str| report[name].as_str().map_or_else(|| report[name].to_string(), str::to_owned);
     format!(
         "state of {}\ngtid_binlog_pos {}\n{} bytes of the log with {} transactions were applied\n{end}",
@@ -721,7 +728,7 @@ fn positions(manifest: &Manifest) -> String {
     }
     text += &format!("gtid_current_pos {}\n", manifest.gtid_current_pos);
     for source in &manifest.sources {
-        text += &format!("replica of '{}' at {} {}\n", source.connection, source.file, source.offset);
+        text += &format!("replica, connection '{}'\n", source.connection);
     }
     text
 }

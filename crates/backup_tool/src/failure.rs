@@ -21,6 +21,8 @@ pub enum Failure {
     Newer(String),
 }
 
+/// Exit code of a restore to a time that the archive does not reach.
+pub const ENDS_EARLY: u8 = 8;
 /// Exit codes with their meanings, for --help and the man page.
 pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "success"),
@@ -31,6 +33,7 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (5, "the key file is missing, unreadable, or of another repository"),
     (6, "another command uses the repository"),
     (7, "a newer version of cohort-backup wrote the repository"),
+    (ENDS_EARLY, "restored, but the archive ends before the target: later transactions may be missing"),
 ];
 
 impl Failure {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cohort_backup_format::{MANIFEST, UNFINISHED};
 
-use crate::catalogue::{Catalogue, Piece};
+use crate::catalogue::{Catalogue, Piece, SKIPPED};
 use crate::failure::{Failure, Result};
 use crate::lock::Lock;
 use crate::progress::Progress;
@@ -70,7 +70,9 @@ pub fn fill(
         let mut rest = &contents[..];
         for (offset, length) in &piece.runs {
             let (bytes, after) = rest.split_at(*length as usize);
-            file.write_all_at(bytes, *offset).map_err(failed)?;
+            if *offset != SKIPPED {
+                file.write_all_at(bytes, *offset).map_err(failed)?;
+            }
             rest = after;
         }
         progress.add(contents.len() as u64);

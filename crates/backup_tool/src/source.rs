@@ -22,6 +22,11 @@ pub trait Source {
 
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()>;
 
+    /// Names the newest backup of the repository, which an incremental one continues.
+    fn continue_from(&mut self, _newest: Option<&Manifest>) -> Result<()> {
+        Ok(())
+    }
+
     /// Returns whether the state may be older than now.
     fn may_be_old(&self) -> bool {
         false
@@ -62,23 +67,34 @@ impl Source for Directory {
 
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         let mut part = vec![0; PART_BYTES];
-        let names = self.manifest.files.iter().map(|file| file.path.as_str()).chain([MANIFEST]);
-        for name in names {
+        let whole = std::iter::once(0..u64::MAX);
+        let files = self.manifest.files.iter().map(|file| match file.crc32c {
+            None if self.manifest.parent.is_some() => (
+                file.path.as_str(),
+                file.ranges.iter().map(|range| range.offset..range.offset + range.size).collect(),
+            ),
+            _ => (file.path.as_str(), vec![0..u64::MAX]),
+        });
+        for (name, ranges) in files.chain([(MANIFEST, whole.collect())]) {
             let path = self.path.join(name);
             let file = File::open(&path).map_err(|error| Failure::of_file(&path, error))?;
-            let mut offset = 0;
-            loop {
-                match file.read_at(&mut part, offset) {
-                    Ok(0) => break,
-                    Ok(count) => {
-                        let bytes = &part[..count];
-                        // Holes stay holes.
-                        if name == MANIFEST || bytes.iter().any(|byte| *byte != 0) {
-                            sink(name, offset, bytes)?;
+            for range in ranges {
+                let mut offset = range.start;
+                while offset < range.end {
+                    let part = &mut part[..(range.end - offset).min(PART_BYTES as u64) as usize];
+                    match file.read_at(part, offset) {
+                        Ok(0) => break,
+                        Ok(count) => {
+                            let bytes = &part[..count];
+                            // Holes stay holes.
+                            if name == MANIFEST || range.end < u64::MAX || bytes.iter().any(|byte| *byte != 0)
+                            {
+                                sink(name, offset, bytes)?;
+                            }
+                            offset += count as u64;
                         }
-                        offset += count as u64;
+                        Err(error) => return Err(Failure::of_file(&path, error)),
                     }
-                    Err(error) => return Err(Failure::of_file(&path, error)),
                 }
             }
         }
@@ -95,6 +111,9 @@ const STREAM: &str = "BACKUP SERVER TO STREAM";
 /// A running server.
 pub struct Server {
     client: Client,
+    is_incremental: bool,
+    /// Identifier of the backup that is continued.
+    parent: Option<String>,
 }
 
 impl Server {
@@ -104,7 +123,13 @@ impl Server {
 
     /// Returns a source over a connection.
     pub fn new(client: Client) -> Server {
-        Server { client }
+        Server { client, is_incremental: false, parent: None }
+    }
+
+    /// Makes the backup incremental: it continues the newest one of the repository.
+    #[must_use]
+    pub fn incremental(self, is_incremental: bool) -> Server {
+        Server { is_incremental, ..self }
     }
 }
 
@@ -113,9 +138,28 @@ impl Source for Server {
         None
     }
 
+    fn continue_from(&mut self, newest: Option<&Manifest>) -> Result<()> {
+        if self.is_incremental {
+            let is_id = |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let id = newest.map(|newest| newest.id.clone()).filter(|id| is_id(id)).ok_or_else(|| {
+                Failure::Refused(
+                    "the repository has no backup that an incremental one can continue: take a full one"
+                        .to_owned(),
+                )
+            })?;
+            self.parent = Some(id);
+        }
+        Ok(())
+    }
+
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         SETTINGS.iter().try_for_each(|sql| self.client.execute(sql))?;
-        self.client.query(STREAM, |row| {
+        let sql = match &self.parent {
+            // Digits only.
+            Some(parent) => format!("{STREAM} INCREMENTAL FROM '{parent}'"),
+            None => STREAM.to_owned(),
+        };
+        self.client.query(&sql, |row| {
             let [Some(file), Some(offset), Some(data)] = &row[..] else { return Err(malformed()) };
             let file = std::str::from_utf8(file).map_err(|_| malformed())?;
             let offset = std::str::from_utf8(offset).ok().and_then(|digits| digits.parse().ok());

@@ -6,6 +6,9 @@
 //! 2. The source sends pieces. `Cutter` gathers the pieces of a window of a file, 4 MiB, into a chunk.
 //!    Workers name it by its hash. A proven chunk of the right size is used as it is. One that merely exists,
 //!    left by an interrupted take, is read and compared first. All others are written.
+//!    An incremental backup consists of the bytes that have changed. Its catalogue is that of a full one: it
+//!    names the chunks of the backup before, without the bytes that were replaced (`catalogue::join`). So a
+//!    restore, `verify` and `prune` know no chains.
 //! 3. The manifest arrives. Each file must have the length and the checksum that the manifest has for it.
 //! 4. The chunks of the backup are listed: a store that lost a write, or cut it off, is found here.
 //! 5. The catalogue is written and read back.
@@ -21,7 +24,7 @@ use std::time::Instant;
 use cohort_backup_format::{FileSum, MANIFEST, Manifest};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::catalogue::{Catalogue, FileEntry, Piece, check_name};
+use crate::catalogue::{Catalogue, FileEntry, Piece, check_name, join};
 use crate::failure::{Failure, Result};
 use crate::key::ChunkId;
 use crate::lock::{Lock, Use};
@@ -60,13 +63,15 @@ pub struct Taken {
 struct Known {
     /// Chunks that a catalogue names and whose objects have the right size.
     proven: HashMap<ChunkId, u64>,
+    /// Names of the backups by the identifiers of their manifests.
+    names: HashMap<String, String>,
 }
 
 impl Known {
     fn read(repository: &Repository) -> Result<(Known, Option<Catalogue>)> {
         let stored = repository.stored_chunks()?;
         let mut proven = HashMap::new();
-        let mut newest = None;
+        let (mut newest, mut names) = (None, HashMap::new());
         for name in repository.backups()? {
             let catalogue = match repository.catalogue(&name) {
                 Ok(catalogue) => catalogue,
@@ -75,9 +80,10 @@ impl Known {
                 Err(failure) => return Err(failure),
             };
             proven.extend(catalogue.chunks().into_iter().filter(|(id, size)| stored.get(id) == Some(size)));
+            names.insert(catalogue.manifest.id.clone(), name);
             newest = Some(catalogue);
         }
-        Ok((Known { proven }, newest))
+        Ok((Known { proven, names }, newest))
     }
 }
 
@@ -98,6 +104,7 @@ pub fn take(
     let begun = Instant::now();
     let _lock = Lock::take(repository, "take", Use::Adds)?;
     let (known, newest) = Known::read(repository)?;
+    source.continue_from(newest.as_ref().map(|newest| &newest.manifest))?;
     progress.expect(source.bytes());
     let stored: Mutex<Stored> = Mutex::default();
     let store = |job: Job| {
@@ -125,10 +132,35 @@ pub fn take(
         check_age(newest.as_ref(), &manifest)?;
     }
     let mut stored = stored.into_inner().expect("no worker panics");
+    let mut added_bytes = stored.added_bytes;
     stored.pieces.sort_unstable_by_key(|(file, piece)| (*file, piece.runs.first().copied()));
     for (file, piece) in stored.pieces {
         files[file].pieces.push(piece);
     }
+    let manifest = match &manifest.parent {
+        None => manifest,
+        Some(parent) => {
+            let name = known.names.get(&parent.id).ok_or_else(|| {
+                Failure::Refused(format!(
+                    "this is an incremental backup, and repository {} does not have the one that it continues, {}: store \
+                     that one first",
+                    repository.store().place(),
+                    parent.id
+                ))
+            })?;
+            let whole = join(&manifest, &mut files, &repository.catalogue(name)?)?;
+            let text = whole.encode().into_bytes();
+            let file = files.iter_mut().find(|file| file.name == MANIFEST).expect("it was sent");
+            (file.bytes, file.pieces) = (text.len() as u64, Vec::new());
+            for (number, part) in text.chunks(CHUNK_BYTES).enumerate() {
+                let (chunk, size, is_new) = store_chunk(repository, &known, part)?;
+                added_bytes += if is_new { size } else { 0 };
+                let runs = vec![((number * CHUNK_BYTES) as u64, part.len() as u32)];
+                file.pieces.push(Piece { chunk, stored: size, runs });
+            }
+            whole
+        }
+    };
     // Names sort by the order of the backups, also if the clock went back.
     let after_newest = newest.map_or(Timestamp::MIN, |newest| newest.taken_at + RESOLUTION);
     let taken_at = Timestamp::now().max(after_newest);
@@ -138,7 +170,7 @@ pub fn take(
         program: env!("CARGO_PKG_VERSION").to_owned(),
         manifest: Manifest { files: Vec::new(), ..manifest },
         files,
-        added_bytes: stored.added_bytes,
+        added_bytes,
     };
     confirm(repository, &catalogue)?;
     write_catalogue(repository, &catalogue)?;
@@ -354,12 +386,6 @@ impl<'a> Cutter<'a> {
             return Err(Failure::Failed("the source ended before the manifest: it is no backup".to_owned()));
         }
         let manifest = Manifest::decode(&self.manifest, Path::new(MANIFEST)).map_err(of_manifest)?;
-        if manifest.parent.is_some() {
-            return Err(Failure::Refused(
-                "this is an incremental backup. A repository needs full ones: unchanged data is not stored twice"
-                    .to_owned(),
-            ));
-        }
         let mut left: BTreeMap<&str, usize> =
             self.numbers.iter().map(|(name, number)| (name.as_str(), *number)).collect();
         let number = left.remove(MANIFEST).expect("it has bytes");
@@ -381,7 +407,16 @@ impl<'a> Cutter<'a> {
             if sum.end() > entry.size {
                 return Err(wrong("is longer than the manifest says"));
             }
-            if entry.crc32c != Some(sum.of_file(entry.size)) {
+            let is_same = match entry.crc32c {
+                Some(crc) => crc == sum.of_file(entry.size),
+                // A part of it, or a file of a restored incremental backup.
+                None if manifest.parent.is_none() => true,
+                None => {
+                    let stated = entry.ranges.iter().map(|range| (range.offset, range.size, range.crc32c));
+                    sum.pieces().eq(stated)
+                }
+            };
+            if !is_same {
                 return Err(wrong("does not have the checksum that the manifest has for it"));
             }
             self.files[number].bytes = entry.size;

@@ -477,7 +477,6 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         (time("2026-11-28 19:30:14"), Some(BRANCH), 1, all(1)[..2].to_vec()),
         (time("2026-11-28 19:30:12"), Some(BRANCH), 0, parent[..2].to_vec()),
         (Stop::Gtid("0-1-12".to_owned()), Some(BRANCH), 0, all(0)),
-        (Stop::Gtid("0-1-13".to_owned()), Some(BRANCH), 1, all(1)),
     ];
     for (number, (stop, timeline, backup, expected)) in cases.into_iter().enumerate() {
         let target = folder.path().join(format!("target{number}"));
@@ -524,6 +523,13 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         assert_eq!(failure.code(), expected, "{failure}");
         assert!(failure.to_string().contains(text) && !target.exists(), "{failure}");
     }
+    // The position of a backup is its own state.
+    let target = folder.path().join("own");
+    let stop = Stop::Gtid("0-1-13".to_owned());
+    let request = Request { stop, timeline: Some(BRANCH), backup: None, server: Path::new("/none") };
+    let recovered = recover(&repository, &request, &target, &Progress::hidden()).expect("restored");
+    assert!(recovered.is_reached && recovered.report.is_none());
+    assert_eq!(recovered.catalogue.name, names_of[1]);
     // A server that fails leaves a directory in which no server starts.
     let server = script(folder.path(), "echo why >&2; exit 1");
     let target = folder.path().join("failed");
@@ -740,4 +746,26 @@ fn a_restore_takes_the_log_of_one_server() {
     put(1400, 1500, 77);
     let failure = restore(2).expect_err("two logs");
     assert!(matches!(&failure, Failure::Damaged(text) if text.contains("of another server")), "{failure}");
+}
+
+#[test]
+fn what_the_repository_has_lost_is_not_acknowledged() {
+    // As below a mount point whose file system is not there any more.
+    let lost = ["archive/00000001/timeline", "archive/00000001/files/f/0000000000000000"];
+    for (number, name) in lost.into_iter().enumerate() {
+        let store = created();
+        let repository = open(&store);
+        let mut feed = Feed::start(open(&store));
+        feed.hello(&hello());
+        feed.send(&pieces(1, "f", b"spilled", 7));
+        feed.send(&range(1, 1000, 1100, &["f"]));
+        assert_eq!(feed.answer(), ack(1100));
+        feed.send(&pieces(1, "g", b"spilled", 7));
+        repository.store().delete(name).expect("deleted");
+        feed.send(&range(1, 1100, 1200, &["f"]));
+        let (acknowledged, error, _) = feed.end();
+        assert_eq!(acknowledged, None, "{name}");
+        let text = ["is its file system mounted", "has lost"][number];
+        assert!(error.as_ref().is_some_and(|error| error.contains(text)), "{name}: {error:?}");
+    }
 }

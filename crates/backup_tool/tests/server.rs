@@ -390,6 +390,15 @@ fn every_moment_of_an_archived_server_can_be_restored() {
         assert_eq!(server.values("CHECKSUM TABLE shop.orders"), *sum, "{target}");
         assert_eq!(server.values("CHECK TABLE shop.orders"), "shop.orders check status OK", "{target}");
     }
+    // A time that the archive does not reach has an exit code of its own.
+    let later = "2099-01-01T00:00:00Z".to_owned();
+    let output = Command::new(env!("CARGO_BIN_EXE_cohort-backup"))
+        .args(["--json", "restore", "r", "--key-file", "key", "--to", "early", "--to-time", &later])
+        .current_dir(folder.path())
+        .output()
+        .expect("the program");
+    let restored: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((output.status.code(), &restored["is_target_reached"]), (Some(8), &Value::Bool(false)));
     assert_ne!(newest, expected);
     // The restored server archives on a timeline of its own, and begins with a backup.
     let server = Server::start_with(&folder.path().join("late"), &options("r"));
@@ -473,6 +482,100 @@ fn a_copy_of_a_data_directory_does_not_continue_the_archive_of_the_original() {
     run("restore r --key-file key --to restored --to-latest").expect("restored");
     let restored = Server::start(&at("restored"));
     assert_eq!(restored.values("SELECT GROUP_CONCAT(a) FROM shop.t"), "30001,30002");
+}
+
+#[test]
+fn incremental_backups_are_restored_as_full_ones() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let run = |arguments: &str| run(folder.path(), arguments);
+    let datadir = folder.path().join("data");
+    let server = Server::with_orders(&datadir);
+    run("init r --key-file key").expect("created");
+    let take = |server: &Server, more: &str| {
+        let account = format!("--host 127.0.0.1 --user root --port {}", server.account.port);
+        run(&format!("take r --key-file key {account} {more}"))
+    };
+    let refused = take(&server, "--incremental").expect_err("there is none");
+    assert!(refused.contains("take a full one"), "{refused}");
+    let full = take(&server, "").expect("taken");
+    let mut sums = vec![(full["backup"]["name"].clone(), server.values("CHECKSUM TABLE shop.orders"))];
+    let changes = [
+        "UPDATE shop.orders SET note = 'changed' WHERE id BETWEEN 3000 AND 3100",
+        "INSERT INTO shop.orders SELECT seq, REPEAT('x', 400) FROM shop.seq_30001_to_30200",
+        "CREATE INDEX two ON shop.orders (id, note(20))",
+        "DELETE FROM shop.orders WHERE id < 9000",
+    ];
+    let mut server = server;
+    for (n, sql) in changes.into_iter().enumerate() {
+        server.execute(sql);
+        if n == 2 {
+            drop(server);
+            server = Server::start(&datadir);
+        }
+        let taken = take(&server, "--incremental").expect("taken");
+        let (manifest, bytes) = (&taken["backup"]["manifest"], &taken["backup"]["added_bytes"]);
+        assert_eq!(manifest["joined"], n + 1, "{manifest}");
+        if n < 2 {
+            assert!(bytes.as_u64() < full["backup"]["added_bytes"].as_u64().map(|full| full / 4), "{taken}");
+        }
+        sums.push((taken["backup"]["name"].clone(), server.values("CHECKSUM TABLE shop.orders")));
+    }
+    // The backups that the last two continue are deleted.
+    run("prune r --key-file key --keep 2").expect("pruned");
+    run("verify r --key-file key").expect("whole");
+    let kept = sums.split_off(3);
+    for (n, (name, sum)) in kept.iter().enumerate() {
+        let name = name.as_str().expect("a name");
+        run(&format!("restore r --key-file key --backup {name} --to copy{n}")).expect("restored");
+        let copy = Server::start(&folder.path().join(format!("copy{n}")));
+        assert_eq!(copy.values("CHECKSUM TABLE shop.orders"), *sum);
+        assert_eq!(copy.values("CHECK TABLE shop.orders"), "shop.orders check status OK");
+        let refused = take(&copy, "--incremental").expect_err("another timeline");
+        assert!(refused.contains("cannot be continued"), "{refused}");
+    }
+    // Directories: the incremental one has few bytes, no server starts in it, and a repository joins both.
+    let at = |name: &str| folder.path().join(name);
+    let backup = |server: &Server, to: &str, from: &str| {
+        let from = match from {
+            "" => String::new(),
+            from => format!(" INCREMENTAL FROM '{}'", at(from).display()),
+        };
+        let sql = format!("BACKUP SERVER TO '{}'{from}", at(to).display());
+        server.client().query(&sql, |_| Ok(())).map_err(|failure| failure.to_string())
+    };
+    backup(&server, "d0", "").expect("taken");
+    server.execute("UPDATE shop.orders SET note = 'again' WHERE id = 10000");
+    backup(&server, "d1", "d0").expect("taken");
+    server.execute("UPDATE shop.orders SET note = 'and again' WHERE id = 10001");
+    backup(&server, "d2", "d1").expect("taken");
+    let sum = server.values("CHECKSUM TABLE shop.orders");
+    run("init s --key-file other").expect("created");
+    let missing = run("take s --key-file other --from d1").expect_err("its parent is not there");
+    assert!(missing.contains("store that one first"), "{missing}");
+    ["d0", "d1", "d2"].iter().for_each(|from| {
+        run(&format!("take s --key-file other --from {from}")).expect("stored");
+    });
+    run("restore s --key-file other --to joined").expect("restored");
+    let joined = Server::start(&at("joined"));
+    assert_eq!(joined.values("CHECKSUM TABLE shop.orders"), sum);
+    assert_eq!(joined.values("CHECK TABLE shop.orders"), "shop.orders check status OK");
+    let started =
+        Command::new(cohortd()).arg("--no-defaults").arg(format!("--datadir={}", at("d2").display()));
+    let output = { started }.output().expect("the server runs");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is an incremental backup"), "{output:?}");
+    // Parents that are damaged, gone, or of another server.
+    let refused = |server: &Server, from: &str, text: &str| {
+        let failed = backup(server, "refused", from).expect_err(text);
+        assert!(failed.contains(text), "{from}: {failed}");
+        assert!(!at("refused").exists(), "{from}");
+    };
+    refused(&joined, "d2", "cannot be continued");
+    refused(&server, "d9", "is no backup");
+    std::fs::remove_file(at("d1/cohort.version")).expect("removed");
+    refused(&server, "d1", "is missing or has another length");
+    let manifest = std::fs::read_to_string(at("d2/cohort-backup.json")).expect("read");
+    std::fs::write(at("d2/cohort-backup.json"), manifest.replacen("shared", "shaped", 1)).expect("written");
+    refused(&server, "d2", "is damaged");
 }
 
 /// The commands of the how-to pages, with places of the test instead of those of the pages.

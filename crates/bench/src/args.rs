@@ -77,7 +77,7 @@ cohort-bench engine [PART...] [--seconds=N] [--repeats=N] [--hold=N] [--cohortd=
 cohort-bench programs [CASE...] [--scale=F] [--seconds=N] [--repeats=N] [--servers=LIST] [--cohortd=PATH]
                       [--dir=PATH]
                                                    stored programs, compared with MariaDB and PostgreSQL; cases: loop, function,
-                                                   cursor, plain, before, after, call
+                                                   cursor, plain, before, after, call, routines
 cohort-bench backup [--mib=N] [--seconds=N] [--repeats=N] [--cohortd=PATH] [--dir=PATH]
                                                    backups and the archive next to cp and mariadb-backup
 

@@ -5,7 +5,8 @@
 //! and the highest one. The answers of all servers must be equal. Times are divided by the rounds or rows of
 //! the case. PostgreSQL runs the same programs in PL/pgSQL.
 //!
-//! The case `call` is a load of 64 clients, which call a procedure of five statements in a transaction.
+//! The case `call` is a load of 64 clients, which call a procedure of five statements in a transaction. The
+//! case `routines` measures the memory of routines that were called.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use crate::connection::{Connection, Rows};
 use crate::dialect::Dialect;
 use crate::driver::{self, Load};
+use crate::process;
 use crate::servers::{Contestant, Server, Setup};
 use crate::tables::{self, SCHEMA};
 use crate::turns::{text, turns};
@@ -215,6 +217,10 @@ const FIVE: Texts = [
      UPDATE sbtest1 SET c = 'changed' WHERE id = row_id AND k = found; END $$",
 ];
 
+/// The measurement of the memory of routines, and their number at full scale.
+const ROUTINES: &str = "routines";
+const ROUTINES_COUNT: f64 = 10_000.0;
+
 /// One measurement of one server, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Sample {
@@ -224,7 +230,7 @@ struct Sample {
 
 /// Returns the names of all cases.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    CASES.iter().map(|case| case.name).chain([CALL])
+    CASES.iter().map(|case| case.name).chain([CALL, ROUTINES])
 }
 
 /// Measures, and prints the table.
@@ -270,6 +276,17 @@ fn measure_all(asked: &ProgramsRun, setup: &Setup) -> Result<(), String> {
         eprintln!("{CALL}: {}", CALLS.about);
         let found = turns(&mut servers, asked.repeats, |server| call(server, asked.measure))?;
         println!("{}", line(&format!("{CALL}, {CLIENTS} clients"), "call", &found));
+    }
+    if is_wanted(ROUTINES) {
+        let count = (ROUTINES_COUNT * asked.scale) as u64;
+        println!("\nMemory of {count} routines, of which each was called once:\n");
+        for server in &mut servers {
+            server.resume();
+            let grown = routines(server, count);
+            let grown = grown.map_err(|error| server.complaint(&format!("{ROUTINES}: {error}")))?;
+            server.pause();
+            println!("- {}: {:.1} MiB", server.label, grown as f64 / f64::from(1 << 20));
+        }
     }
     Ok(())
 }
@@ -365,6 +382,25 @@ fn call(server: &Server, measure: Duration) -> Result<Sample, String> {
     })?;
     let calls = outcome.latencies.count().max(1) as f64;
     Ok(Sample { elapsed: outcome.seconds * 1e9 / calls, processor: (after - before) * 1e9 / calls })
+}
+
+/// Creates routines and calls each of them once. Returns by how much the resident memory of the server grows.
+/// PostgreSQL keeps compiled routines in the process of the connection.
+fn routines(server: &Server, count: u64) -> Result<u64, String> {
+    let resident = || server.processes().into_iter().filter_map(process::resident_bytes).sum::<u64>();
+    let mut connection = Connection::open(&server.address, SCHEMA).map_err(text)?;
+    let is_postgres = connection.dialect() == Dialect::Postgres;
+    let before = resident();
+    for n in 0..count {
+        let (head, block) = match is_postgres {
+            true => ("LANGUAGE plpgsql AS $$ DECLARE i INT := 0; BEGIN", "LOOP i := i + 1; END LOOP; END $$"),
+            false => ("BEGIN DECLARE i INT DEFAULT 0;", "DO SET i = i + 1; END WHILE; END"),
+        };
+        let created = format!("CREATE PROCEDURE routine_{n}(a INT) {head} WHILE i < a {block}");
+        connection.query(&created).map_err(text)?;
+        connection.query(&format!("CALL routine_{n}({})", n % 10)).map_err(text)?;
+    }
+    Ok(resident().saturating_sub(before))
 }
 
 /// Returns the differences of two lists of samples, turn by turn.

@@ -263,7 +263,7 @@ impl Server {
     }
 
     /// Returns the server's processes: PostgreSQL has one for each connection.
-    fn processes(&self) -> Vec<u32> {
+    pub fn processes(&self) -> Vec<u32> {
         if self.kind == Kind::Postgres { process::family(self.pid()) } else { vec![self.pid()] }
     }
 }

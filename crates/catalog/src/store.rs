@@ -167,7 +167,7 @@ impl Participant for CatalogStore {
         0
     }
 
-    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+    fn pin(&self, _since: Option<u64>) -> Result<Box<dyn PinnedFiles>, EngineError> {
         let path = self.dir.join(FILE);
         Ok(Box::new(SmallFiles::new(self.fs.clone(), move || Ok(vec![path.clone()]))))
     }

@@ -97,7 +97,7 @@ pub use archive::{
 };
 pub use backup::{
     BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, PIECE_BYTES,
-    ReplicaPositions, ServerIdentity,
+    ParentBackup, ReplicaPositions, ServerIdentity,
 };
 pub use commit_env::{CommitEnv, Stopped, Wake};
 pub use convert::{Converted, convert, layout_on_disk, make_logs};

@@ -502,7 +502,7 @@ impl Participant for XaBranches {
         0
     }
 
-    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+    fn pin(&self, _since: Option<u64>) -> Result<Box<dyn PinnedFiles>, EngineError> {
         Ok(self.file.pin())
     }
 

@@ -5,9 +5,10 @@
 //! to the same session; the page sends it as a header of each POST, which another site's page cannot do.
 //!
 //! # End of a session
-//! By logout; after [`IDLE_MAX`] without a request; when the account could not log in again
-//! ([`Session::is_valid`], checked at each request); when there are more than [`SESSIONS_MAX`], that of the
-//! longest idle time.
+//! By logout; after [`IDLE_MAX`] without a request; by KILL; when the account could not log in again
+//! ([`Session::is_valid`], checked at each request); when its account logs in more than [`ACCOUNT_MAX`]
+//! times, that of the longest idle time. No account ends the sessions of another one: with [`SESSIONS_MAX`]
+//! sessions further logins are rejected.
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ use crate::http::Peer;
 
 /// Maximum number of sessions.
 pub const SESSIONS_MAX: usize = 64;
+/// Maximum number of sessions of one account.
+pub const ACCOUNT_MAX: usize = 8;
 /// Time without a request after which a session ends.
 pub const IDLE_MAX: Duration = Duration::from_secs(15 * 60);
 
@@ -55,11 +58,20 @@ impl Logins {
         Logins { rng, all: Vec::new() }
     }
 
+    /// Returns whether a further session would be one too many. The limit is checked before the session is
+    /// opened, because it takes one of max_connections.
+    pub fn is_full(&mut self, now: Instant) -> bool {
+        self.expire(now);
+        self.all.len() >= SESSIONS_MAX
+    }
+
     /// Adds a session. Returns its key.
     pub fn add(&mut self, session: Box<dyn Session>, now: Instant) -> (String, &Login) {
-        self.expire(now);
-        if self.all.len() >= SESSIONS_MAX
-            && let Some(idle) = (0..self.all.len()).min_by_key(|n| self.all[*n].used)
+        let account = session.account();
+        let own = (0..self.all.len()).filter(|n| self.all[*n].session.account() == account);
+        let own: Vec<usize> = own.collect();
+        if own.len() >= ACCOUNT_MAX
+            && let Some(idle) = own.into_iter().min_by_key(|n| self.all[*n].used)
         {
             self.all.swap_remove(idle);
         }
@@ -111,11 +123,11 @@ mod tests {
     use super::*;
     use crate::host::{Refused, Rows};
 
-    struct Stub(Arc<AtomicBool>);
+    struct Stub(Arc<AtomicBool>, &'static str);
 
     impl Session for Stub {
         fn account(&self) -> (&str, &str) {
-            ("a", "%")
+            (self.1, "%")
         }
         fn is_valid(&self, _: &Peer) -> bool {
             self.0.load(Ordering::Relaxed)
@@ -134,23 +146,29 @@ mod tests {
         let peer = Peer { address: "127.0.0.1:1".parse().expect("an address"), encryption: None };
         let (valid, begin) = (Arc::new(AtomicBool::new(true)), Instant::now());
         let at = |second: u64| begin + Duration::from_secs(second);
-        let stub = || Box::new(Stub(Arc::clone(&valid)));
-        let (first, _) = logins.add(stub(), at(0));
-        let (second, login) = logins.add(stub(), at(1));
+        let stub = |user| Box::new(Stub(Arc::clone(&valid), user));
+        let (first, _) = logins.add(stub("a"), at(0));
+        let (second, login) = logins.add(stub("b"), at(1));
         assert!(first.len() == 43 && first != second && login.token != second);
         assert!(logins.find(&first, &peer, at(600)).is_some());
         assert!(logins.find(&second, &peer, at(901)).is_none(), "idle");
         assert!(logins.find(&first, &peer, at(1400)).is_some(), "in use");
         assert!(logins.find("", &peer, at(1400)).is_none());
-        let keys: Vec<String> =
-            (0..SESSIONS_MAX as u64).map(|n| logins.add(stub(), at(1401 + n)).0).collect();
-        assert!(logins.find(&first, &peer, at(1500)).is_none(), "the longest idle makes way");
-        assert!(logins.find(&keys[0], &peer, at(1500)).is_some());
+        // Found by the adversary: 64 logins of any account ended the sessions of all others.
+        let mut keys: Vec<String> = (0..100).map(|n| logins.add(stub("b"), at(1401 + n)).0).collect();
+        assert!(logins.find(&keys[99 - ACCOUNT_MAX], &peer, at(1501)).is_none(), "its own oldest makes way");
+        assert!(logins.find(&keys[100 - ACCOUNT_MAX], &peer, at(1501)).is_some());
+        assert!(logins.find(&first, &peer, at(1501)).is_some(), "others are left alone");
+        for user in ["c", "d", "e", "f", "g", "h", "i"] {
+            (0..ACCOUNT_MAX).for_each(|_| _ = logins.add(stub(user), at(1502)));
+        }
+        assert!(logins.is_full(at(1503)) && !logins.is_full(at(1502 + 900)));
+        keys = (0..2).map(|n| logins.add(stub("j"), at(2500 + n)).0).collect();
         logins.end(&keys[0]);
-        assert!(logins.find(&keys[0], &peer, at(1500)).is_none(), "logged out");
+        assert!(logins.find(&keys[0], &peer, at(2502)).is_none(), "logged out");
         valid.store(false, Ordering::Relaxed);
-        assert!(logins.find(&keys[1], &peer, at(1500)).is_none(), "the account is gone");
+        assert!(logins.find(&keys[1], &peer, at(2502)).is_none(), "the account is gone");
         valid.store(true, Ordering::Relaxed);
-        assert!(logins.find(&keys[1], &peer, at(1500)).is_none(), "and does not come back");
+        assert!(logins.find(&keys[1], &peer, at(2502)).is_none(), "and does not come back");
     }
 }

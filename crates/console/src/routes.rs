@@ -356,16 +356,19 @@ impl Worker {
         let (Some(user), Some(password)) = (text("user"), text("password")) else {
             return Response::status(400);
         };
-        let session = match self.routes.host.log_in(user, password, peer) {
-            Ok(session) => session,
-            Err(refused) => return refusal(403, &refused),
-        };
-        let secure = if peer.encryption.is_some() { "; Secure" } else { "" };
         let name = self.cookie();
         // A browser that logs in again does not need its session before.
         if let Some(key) = request.cookie(&name) {
             self.logins.end(key);
         }
+        if self.logins.is_full(now) {
+            return Response::error(503, "too many logins; sessions end after 15 minutes without a request");
+        }
+        let session = match self.routes.host.log_in(user, password, peer) {
+            Ok(session) => session,
+            Err(refused) => return refusal(403, &refused),
+        };
+        let secure = if peer.encryption.is_some() { "; Secure" } else { "" };
         let (key, login) = self.logins.add(session, now);
         let cookie = format!("{name}={key}; Path=/; HttpOnly; SameSite=Strict{secure}");
         Response::json(200, &me(login)).with("Set-Cookie", &cookie)

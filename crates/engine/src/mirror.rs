@@ -100,8 +100,8 @@ impl Participant for Mirror {
         self.first.unflushed_bytes().max(self.second.unflushed_bytes())
     }
 
-    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
-        Ok(Box::new((self.first.pin()?, self.second.pin()?)))
+    fn pin(&self, _since: Option<u64>) -> Result<Box<dyn PinnedFiles>, EngineError> {
+        Ok(Box::new((self.first.pin(None)?, self.second.pin(None)?)))
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {

@@ -13,6 +13,10 @@
 //! checkpoint, because redo is absolute: replaying older redo over it, and then the newer, gives the newest
 //! values. It must not contain anything of a transaction after the cut, which the log of the copy lacks.
 //!
+//! # Incremental copies
+//! The marks of a pin are kept with the copy. A participant that gets its mark back may leave out what that
+//! copy has: then a file is partial, and the bytes that do not come are those of the earlier copy.
+//!
 //! A participant whose files are small, or immutable, has everything in `rest`.
 
 use std::io;

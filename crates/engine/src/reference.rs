@@ -255,7 +255,7 @@ impl Participant for ReferenceEngine {
         self.shared.store.read().unflushed_bytes
     }
 
-    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+    fn pin(&self, _since: Option<u64>) -> Result<Box<dyn PinnedFiles>, EngineError> {
         let shared = Arc::clone(&self.shared);
         let paths = move || {
             let loads = load_numbers(&shared.fs, &shared.dir).map_err(io::Error::other)?;

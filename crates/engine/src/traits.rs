@@ -336,8 +336,9 @@ pub trait Participant: Send + Sync {
         0
     }
 
-    /// Pins the files of the newest checkpoint for a backup. No checkpoint runs meanwhile.
-    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+    /// Pins the files of the newest checkpoint for a backup. No checkpoint runs meanwhile. With `since`, the
+    /// mark of an earlier pin whose copy is complete, the files may be partial: without what that copy has.
+    fn pin(&self, _since: Option<u64>) -> Result<Box<dyn PinnedFiles>, EngineError> {
         let what = format!("{} has no backup", self.place());
         Err(EngineError::Io(io::Error::new(io::ErrorKind::Unsupported, what)))
     }
@@ -352,6 +353,16 @@ pub trait PinnedFiles: Send {
     /// Returns what to copy first. Called once.
     fn files(&mut self) -> Vec<PinnedFile> {
         Vec::new()
+    }
+
+    /// Returns the mark of the pinned state, if later copies can continue this one.
+    fn mark(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns the partial file and its length, if there is one. The length is known after `rest`.
+    fn partial(&self) -> Option<(PathBuf, u64)> {
+        None
     }
 
     /// Notes the end of the copy. Must be quick: the order stage is held.

@@ -190,7 +190,7 @@ impl Load {
             level.entries.iter().filter(|(.., is_overflow)| *is_overflow).count(),
             "an overflow value without an entry is never freed"
         );
-        let place = Place { image, values: level.values.clone(), entries: Some(entries) };
+        let place = Place { image, values: level.values.clone(), entries: Some(entries), since: 0 };
         self.written.push((self.index, id, place));
         Ok(())
     }

@@ -158,7 +158,7 @@ impl Checkpoint {
             EngineError::Io(error)
         })?;
         self.listed.push((page, index));
-        self.written.push((index, page, Place { image, values, entries: Some(entries) }));
+        self.written.push((index, page, Place { image, values, entries: Some(entries), since: 0 }));
         if is_plain {
             self.plain.push((index, page));
         }

@@ -264,9 +264,9 @@ impl Participant for BtreeEngine {
         self.inner.freeable_bytes.load(Ordering::Relaxed)
     }
 
-    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+    fn pin(&self, since: Option<u64>) -> Result<Box<dyn PinnedFiles>, EngineError> {
         let _alone = self.inner.publishing.lock();
-        Ok(Box::new(BtreePin::new(Arc::clone(&self.inner))))
+        Ok(Box::new(BtreePin::new(Arc::clone(&self.inner), since)))
     }
 
     fn replay(&self, redo: &[Redo]) -> Result<(), EngineError> {

@@ -27,8 +27,10 @@
 //! u8 3 | u64 page id                                  the page was removed
 //! u8 4 | u64 page id | u64 block | u32 bytes | u16 number of overflow values, each: u64 block | u32 bytes
 //!                                                     the location of the page and of its overflow values
+//! u8 5 | u32 generation | then as tag 4               the same, with the superblock that had it first
 //! ```
-//! Records with tag 1 come first in a level: a tree of the same index in the same level is a new one.
+//! Tag 4 was written by versions before COHBTR03; its generation is 0. Records with tag 1 come first in a
+//! level: a tree of the same index in the same level is a new one.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
@@ -49,7 +51,8 @@ const PART_BYTES: usize = 64 << 20;
 const DROPPED: u8 = 1;
 const TREE: u8 = 2;
 const REMOVED: u8 = 3;
-const PAGE: u8 = 4;
+const PAGE_WITHOUT_GENERATION: u8 = 4;
+const PAGE: u8 = 5;
 
 /// Location of a page in the last checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +63,9 @@ pub struct Place {
     /// Number of entries if the page is a leaf, otherwise 0. `None` until the image is read for the first
     /// time after a start. Not stored on disk.
     pub entries: Option<u32>,
+    /// Generation of the first superblock whose map has this location: an incremental backup copies what is
+    /// younger than the backup before. `u32::MAX` if it does not fit.
+    pub since: u32,
 }
 
 /// A tree in the page map.
@@ -234,7 +240,7 @@ impl<'c> Sorted<'c> {
             if change.root.is_some_and(is_recorded) || !change.pages.is_empty() {
                 keys.trees.insert(*index, change.pages.keys().copied().collect());
                 let values: usize = change.pages.values().flatten().map(|place| place.values.len()).sum();
-                bytes += 21 + 23 * change.pages.len() as u64 + 12 * values as u64;
+                bytes += 21 + 27 * change.pages.len() as u64 + 12 * values as u64;
             }
         }
         (keys, bytes)
@@ -370,6 +376,9 @@ impl<'w> LevelWriter<'w> {
 
     fn page(&mut self, id: PageId, place: Option<&Place>) {
         self.out.put_u8(if place.is_some() { PAGE } else { REMOVED });
+        if let Some(place) = place {
+            self.out.put_u32(place.since);
+        }
         self.out.put_u64(id.0);
         if let Some(place) = place {
             debug_assert!(place.image.block >= FIRST_FREE_BLOCK, "an image in a superblock");
@@ -466,12 +475,13 @@ impl PageMap {
                     keys.trees.entry(index).or_default();
                     at = Some(index);
                 }
-                (tag @ (REMOVED | PAGE), Some(index)) => {
+                (tag @ (REMOVED | PAGE_WITHOUT_GENERATION | PAGE), Some(index)) => {
+                    let since = if tag == PAGE { r.u32()? } else { 0 };
                     let id = PageId(r.u64()?);
                     let tree = self.trees.get_mut(&index).expect("its record came before");
                     match tag {
-                        PAGE => drop(tree.pages.insert(id, place(&mut r)?)),
-                        _ => drop(tree.pages.remove(&id)),
+                        REMOVED => drop(tree.pages.remove(&id)),
+                        _ => drop(tree.pages.insert(id, Place { since, ..place(&mut r)? })),
                     }
                     keys.trees.get_mut(&index).expect("entered with its record").insert(id);
                 }
@@ -549,7 +559,8 @@ mod tests {
         change.roots.push((index, root));
         let place = |n: u64| {
             let values = (0..rng.below(3)).map(extent_of).collect();
-            Place { image: extent_of(n), values, entries: Some(rng.below(1000) as u32) }
+            let since = rng.below(9) as u32;
+            Place { image: extent_of(n), values, entries: Some(rng.below(1000) as u32), since }
         };
         change.written.push((index, root, place(*next)));
         for _ in 0..rng.below(30) {
@@ -619,5 +630,21 @@ mod tests {
             }
             assert!(levels.len() < 12, "{} levels", levels.len());
         }
+    }
+
+    #[test]
+    fn a_page_without_a_generation_is_older_than_every_backup() {
+        let mut part = vec![TREE];
+        part.put_u32(17);
+        part.put_u64(5);
+        part.put_u64(1);
+        part.put_u8(PAGE_WITHOUT_GENERATION);
+        part.put_u64(5);
+        put_extent(&mut part, extent_of(3));
+        part.put_u16(0);
+        let mut map = PageMap::default();
+        map.read_part(&part, &mut Keys::default()).expect("whole");
+        let place = &map.trees[&IndexId(17)].pages[&PageId(5)];
+        assert_eq!((place.image, place.since), (extent_of(3), 0));
     }
 }

@@ -9,11 +9,20 @@
 //!   its entries, so the copy needs it as well. It is copied as the map has it at the cut, and a level of the
 //!   page map that drops the tree and adds it again is appended to the levels of the pin.
 //!
+//! # Incremental copies
+//! Each location in the page map has the generation of the first superblock that had it ([`Place::since`]).
+//! The mark of a pin is the generation of its superblock. A location that is not younger than the mark of an
+//! earlier pin was in the map of that pin, at the same address: an image in the map is never written over. So
+//! a copy that continues that of the earlier pin needs the younger pages only, each with all its overflow
+//! values, the page map and the superblock. Addresses alone do not show that: a block may have been freed and
+//! written again. All blocks of the state are pinned nevertheless, so that loaded trees are in none of them.
+//! The loaded trees of the earlier copy are younger than its mark, and are copied again.
+//!
 //! # The file of the copy
 //! ```text
 //! block 0, 1   the superblock: that of the pin, or one more generation if there are loaded trees
 //! then         the pinned blocks, at their addresses; the loaded trees, at theirs; zeros between them
-//! at the end   the parts of the additional level
+//! at the end   the parts of the additional level; after all blocks of the pin, copied or not
 //! ```
 //! The two sets of blocks have no block in common: what was written since the pin was not allocated from
 //! pinned blocks.
@@ -27,6 +36,7 @@
 //! # On failure
 //! Dropping a pin at any moment frees what it held. Nothing of it is on disk: a restart knows no pins.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cohort_engine::{EngineError, PinnedBytes, PinnedFile, PinnedFiles};
@@ -42,13 +52,18 @@ use crate::superblock::PARTS_MAX;
 pub struct BtreePin {
     inner: Arc<Inner>,
     pin: StorePin,
+    is_incremental: bool,
+    /// End of the file that the superblock of the copy refers to.
+    end: u64,
 }
 
 impl BtreePin {
-    /// Pins the map in force. The caller holds `publishing`.
-    pub fn new(inner: Arc<Inner>) -> BtreePin {
-        let pin = inner.store.pin();
-        BtreePin { inner, pin }
+    /// Pins the map in force, for a copy of what is younger than the mark `since`, or of everything. The
+    /// caller holds `publishing`.
+    pub fn new(inner: Arc<Inner>, since: Option<u64>) -> BtreePin {
+        let pin = inner.store.pin(since);
+        let end = pin.blocks.end() * BLOCK_BYTES;
+        BtreePin { inner, pin, is_incremental: since.is_some(), end }
     }
 
     fn file(&self, bytes: PinnedBytes) -> PinnedFile {
@@ -66,7 +81,15 @@ impl BtreePin {
 
 impl PinnedFiles for BtreePin {
     fn files(&mut self) -> Vec<PinnedFile> {
-        vec![self.blocks(&self.pin.blocks)]
+        vec![self.blocks(&self.pin.copied)]
+    }
+
+    fn mark(&self) -> Option<u64> {
+        Some(self.pin.superblock.generation)
+    }
+
+    fn partial(&self) -> Option<(PathBuf, u64)> {
+        self.is_incremental.then(|| (self.inner.store.path().to_path_buf(), self.end))
     }
 
     fn rest(&mut self) -> Result<Vec<PinnedFile>, EngineError> {
@@ -74,6 +97,7 @@ impl PinnedFiles for BtreePin {
             let _alone = self.inner.publishing.lock();
             self.inner.store.pin_loaded(&mut self.pin).map_err(EngineError::Io)?
         };
+        self.end = self.end.max(loaded.blocks.end() * BLOCK_BYTES);
         let mut files = vec![self.blocks(&loaded.blocks)];
         let mut superblock = self.pin.superblock.clone();
         if !loaded.parts.is_empty() {
@@ -92,6 +116,7 @@ impl PinnedFiles for BtreePin {
                 level.parts.push((part, crc32c::crc32c(&bytes)));
                 files.push(self.file(PinnedBytes::Memory { offset: part.offset(), bytes }));
             }
+            self.end = self.end.max(block * BLOCK_BYTES);
             superblock.levels.push(level);
         }
         let mut copies = superblock.encode();

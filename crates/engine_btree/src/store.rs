@@ -48,7 +48,7 @@ use cohort_vfs::{File, OpenMode, SharedFile, SharedFs, WritebackFile, is_no_spac
 
 use crate::block_set::BlockSet;
 use crate::compress::Compression;
-use crate::map::{Keys, LOOK_PAGES, Level, LevelWriter, MapChange, PageMap, Sorted, levels_kept};
+use crate::map::{Keys, LOOK_PAGES, Level, LevelWriter, MapChange, PageMap, Place, Sorted, levels_kept};
 use crate::page::{BAD_CHECKSUM, Page, PageId};
 use crate::sound::{ImageOf, Unsound};
 use crate::space::{BLOCK_BYTES, Extent, Space};
@@ -488,11 +488,13 @@ impl Store {
     }
 
     /// Puts a changed page map in force, durably. Callers exclude each other.
-    pub fn change_map(&self, change: MapChange) -> Result<(), MapError> {
+    pub fn change_map(&self, mut change: MapChange) -> Result<(), MapError> {
         if self.state.lock().is_poisoned {
             let error = io::Error::other("an earlier sync failed; restart the server");
             return Err(MapError::Unchanged(error));
         }
+        let since = u32::try_from(self.state.lock().generation + 1).unwrap_or(u32::MAX);
+        change.written.iter_mut().for_each(|(.., place)| place.since = since);
         let (kept, fresh) = self.write_level(&change).map_err(MapError::Unchanged)?;
         let fresh_parts: Vec<Extent> =
             fresh.iter().flat_map(|level| &level.parts).map(|(part, _)| *part).collect();
@@ -646,18 +648,22 @@ impl Store {
         (state.space.end(), state.space.free_blocks())
     }
 
-    /// Pins the images that the map in force refers to. The map must not change meanwhile.
-    pub fn pin(self: &Arc<Self>) -> StorePin {
+    /// Pins the images that the map in force refers to. The copy of the pin needs those that are younger than
+    /// the superblock `since`, or all. The map must not change meanwhile.
+    pub fn pin(self: &Arc<Self>, since: Option<u64>) -> StorePin {
         let mut blocks = BlockSet::default();
         let indexes: Vec<IndexId> = self.with_map(|map| map.trees.keys().copied().collect());
-        indexes.iter().for_each(|index| self.add_tree(*index, &mut blocks));
+        indexes.iter().for_each(|index| self.add_tree(*index, None, &mut blocks));
+        let mut fresh = since.map(|_| BlockSet::default());
+        if let Some(fresh) = &mut fresh {
+            indexes.iter().for_each(|index| self.add_tree(*index, since, fresh));
+        }
         let mut state = self.state.lock();
         let state = &mut *state;
-        state
-            .levels
-            .iter()
-            .flat_map(|level| &level.parts)
-            .for_each(|(part, _)| blocks.add(part.block_range()));
+        state.levels.iter().flat_map(|level| &level.parts).for_each(|(part, _)| {
+            blocks.add(part.block_range());
+            fresh.iter_mut().for_each(|fresh| fresh.add(part.block_range()));
+        });
         let superblock = Superblock {
             generation: state.generation,
             lsn: state.map.lsn,
@@ -665,20 +671,27 @@ impl Store {
             levels: state.levels.iter().map(Level::parts_only).collect(),
         };
         let blocks = Arc::new(blocks);
+        let copied = fresh.map_or_else(|| Arc::clone(&blocks), Arc::new);
         let number = state.space.pin(Arc::clone(&blocks));
         state.loaded.insert(number, BTreeSet::new());
-        StorePin { store: Arc::clone(self), numbers: vec![number], superblock, blocks }
+        StorePin { store: Arc::clone(self), numbers: vec![number], superblock, blocks, copied }
     }
 
-    /// Adds the blocks of a tree, some pages under one lock. The map must not change meanwhile.
-    fn add_tree(&self, index: IndexId, blocks: &mut BlockSet) {
+    /// Adds the blocks of a tree's pages that are younger than the superblock `since`, or of all, some pages
+    /// under one lock. The map must not change meanwhile.
+    fn add_tree(&self, index: IndexId, since: Option<u64>, blocks: &mut BlockSet) {
+        let is_wanted = |place: &Place| {
+            since.is_none_or(|since| place.since == u32::MAX || u64::from(place.since) > since)
+        };
         let mut after = Bound::Unbounded;
         loop {
             let added = self.with_map(|map| {
                 let pages = map.trees.get(&index)?.pages.range((after, Bound::Unbounded));
                 pages.take(LOOK_PAGES).fold(None, |_, (id, place)| {
-                    blocks.add(place.image.block_range());
-                    place.values.iter().for_each(|value| blocks.add(value.block_range()));
+                    if is_wanted(place) {
+                        blocks.add(place.image.block_range());
+                        place.values.iter().for_each(|value| blocks.add(value.block_range()));
+                    }
                     Some(*id)
                 })
             });
@@ -694,7 +707,7 @@ impl Store {
     pub fn pin_loaded(&self, pin: &mut StorePin) -> io::Result<LoadedTrees> {
         let loaded = self.state.lock().loaded.remove(&pin.numbers[0]).unwrap_or_default();
         let mut blocks = BlockSet::default();
-        loaded.iter().for_each(|index| self.add_tree(*index, &mut blocks));
+        loaded.iter().for_each(|index| self.add_tree(*index, None, &mut blocks));
         let blocks = Arc::new(blocks);
         let (keys, next_page) = {
             let mut state = self.state.lock();
@@ -735,6 +748,8 @@ pub struct StorePin {
     pub numbers: Vec<u64>,
     pub superblock: Superblock,
     pub blocks: Arc<BlockSet>,
+    /// Part of `blocks` that the copy needs.
+    pub copied: Arc<BlockSet>,
 }
 
 impl Drop for StorePin {

@@ -3,7 +3,7 @@
 //!
 //! # Format
 //! ```text
-//!  0  [8]   "COHBTR02"
+//!  0  [8]   "COHBTR03", or "COHBTR02" of versions whose page map has no generations
 //!  8  u64   generation: one more than that of the superblock before
 //! 16  u64   LSN of the checkpoint
 //! 24  u64   next page id
@@ -24,7 +24,9 @@ use cohort_base::{Lsn, Reader, Truncated, Write};
 use crate::map::Level;
 use crate::space::{BLOCK_BYTES, Extent, FIRST_FREE_BLOCK};
 
-const MAGIC: &[u8; 8] = b"COHBTR02";
+const MAGIC: &[u8; 8] = b"COHBTR03";
+/// Magic of the format before, which is read.
+const MAGIC_BEFORE: &[u8; 8] = b"COHBTR02";
 /// Beginning of the magic in every format.
 const MAGIC_STEM: &[u8] = b"COHBTR";
 const HEAD_BYTES: usize = 36;
@@ -87,7 +89,8 @@ impl Superblock {
 
     /// Returns `None` if the superblock is damaged or was never written.
     pub fn decode(bytes: &[u8]) -> Option<Superblock> {
-        let read = bytes.starts_with(MAGIC).then(|| Superblock::read(bytes).ok().flatten()).flatten();
+        let is_known = bytes.starts_with(MAGIC) || bytes.starts_with(MAGIC_BEFORE);
+        let read = is_known.then(|| Superblock::read(bytes).ok().flatten()).flatten();
         read.filter(|read| read.generation.max(read.next_page) < COUNT_MAX)
     }
 
@@ -114,7 +117,8 @@ impl Superblock {
 
 /// Returns the name of the format if the block has a superblock of another format than this one.
 pub fn outdated_format(block: &[u8]) -> Option<String> {
-    let magic = block.first_chunk::<8>().filter(|magic| magic.starts_with(MAGIC_STEM) && *magic != MAGIC)?;
+    let magic = block.first_chunk::<8>().filter(|magic| magic.starts_with(MAGIC_STEM))?;
+    let magic = Some(magic).filter(|magic| *magic != MAGIC && *magic != MAGIC_BEFORE)?;
     Some(String::from_utf8_lossy(magic).into_owned())
 }
 
@@ -154,8 +158,19 @@ mod tests {
     fn an_earlier_format_has_a_name() {
         let first = [b"COHBTR01".as_slice(), &[0; 100]].concat();
         assert_eq!(outdated_format(&first).as_deref(), Some("COHBTR01"));
-        for other in [&MAGIC[..], b"", b"COHBT", b"COHBTR0", &[0; 100]] {
+        for other in [&MAGIC[..], MAGIC_BEFORE, b"", b"COHBT", b"COHBTR0", &[0; 100]] {
             assert_eq!(outdated_format(other), None, "{other:?}");
         }
+    }
+
+    #[test]
+    fn the_format_before_is_read() {
+        let superblock = Superblock { generation: 3, lsn: Lsn(4096), next_page: 2, levels: Vec::new() };
+        let mut bytes = superblock.encode();
+        bytes[..MAGIC.len()].copy_from_slice(MAGIC_BEFORE);
+        let end = bytes.len() - 4;
+        let crc = crc32c::crc32c(&bytes[..end]);
+        bytes[end..].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(Superblock::decode(&bytes), Some(superblock));
     }
 }

@@ -244,7 +244,7 @@ impl Participant for RocksEngine {
         self.property("rocksdb.cur-size-all-mem-tables")
     }
 
-    fn pin(&self) -> Result<Box<dyn PinnedFiles>, EngineError> {
+    fn pin(&self, _since: Option<u64>) -> Result<Box<dyn PinnedFiles>, EngineError> {
         Ok(Box::new(RocksPin::new(self.db.clone(), self.next_load())))
     }
 

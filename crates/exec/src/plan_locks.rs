@@ -9,7 +9,7 @@ use cohort_query::{
     Freshness, QueryPlan, lock_for_write, lock_names, lock_sequences, lock_tables, lock_views,
 };
 use cohort_session::{Reached, RowChange, SessionState, StatementContext, TableUse, TransactionState};
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::{ErrorCode, SqlError, SqlResult};
 
 use crate::cached_plan::{CachedPlan, Planned};
 
@@ -86,9 +86,14 @@ pub(crate) fn lock_plan(ctx: &mut StatementContext<'_>, cached: &CachedPlan) -> 
     if !is_last && !lock_reached(ctx, reached)? {
         return Ok(Freshness::Stale);
     }
-    match lock_own(ctx, cached)? {
-        Freshness::Fresh if is_last && !lock_reached(ctx, reached)? => Ok(Freshness::Stale),
-        freshness => Ok(freshness),
+    match lock_own(ctx, cached) {
+        Ok(Freshness::Fresh) if is_last && !lock_reached(ctx, reached)? => Ok(Freshness::Stale),
+        // A table that is not locked at all comes before one that is locked for reading.
+        Err(error) if is_last && error.code == ErrorCode::TableNotLockedForWrite => {
+            lock_reached(ctx, reached)?;
+            Err(error)
+        }
+        outcome => outcome,
     }
 }
 

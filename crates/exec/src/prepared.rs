@@ -332,6 +332,9 @@ impl Session {
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
             PrepareSource::UserVariable(variable) => text_of(self.state.user_variable(variable)),
+            PrepareSource::Expr(expr) if calls_back(expr) => {
+                return Err(SqlError::no_subqueries_in("PREPARE..FROM"));
+            }
             PrepareSource::Expr(expr) => text_of(Some(self.eval_alone(expr, job)?)),
         };
         let (prepared, _) = self.prepare_text(&text, true)?;
@@ -349,7 +352,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let (params, unfilled) = self.using(using, job)?;
+        let (params, unfilled) = self.using(using, "EXECUTE..USING", job)?;
         let Some(prepared) = self.prepared.by_name.get(&name.to_lowercase()) else {
             return Err(unknown_handler(name, "EXECUTE"));
         };
@@ -385,12 +388,17 @@ impl Session {
     }
 
     /// Returns the values of USING, and the positions without a value.
-    fn using(&mut self, using: &[ast::Using], job: &Job<'_>) -> SqlResult<(Vec<Value>, Option<Unfilled>)> {
+    fn using(
+        &mut self,
+        using: &[ast::Using],
+        clause: &str,
+        job: &Job<'_>,
+    ) -> SqlResult<(Vec<Value>, Option<Unfilled>)> {
         let mut params = Vec::with_capacity(using.len());
         for item in using {
             params.push(match item {
                 ast::Using::Expr(expr) if calls_back(expr) => {
-                    return Err(SqlError::no_subqueries_in("EXECUTE..USING"));
+                    return Err(SqlError::no_subqueries_in(clause));
                 }
                 ast::Using::Expr(expr) => Parameter::Value(self.eval_alone(expr, job)?),
                 ast::Using::Default => Parameter::Default,
@@ -424,8 +432,12 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        const WORDS: &str = "EXECUTE IMMEDIATE";
+        if calls_back(source) {
+            return Err(SqlError::no_subqueries_in(WORDS));
+        }
         let text = text_of(Some(self.eval_alone(source, job)?));
-        let (params, unfilled) = self.using(using, job)?;
+        let (params, unfilled) = self.using(using, WORDS, job)?;
         let (mut prepared, _) = self.prepare_text(&text, true)?;
         if let Some(unfilled) = unfilled {
             prepared = prepared.variant(&unfilled)?;

@@ -11,6 +11,7 @@ use cohort_sql::ast::{self, SetItem, SetValue, Statement};
 use cohort_types::{Charset, Collation, Level, SqlError, SqlResult, Value, Warning};
 
 use crate::session::Session;
+use crate::statement::check_plain;
 use cohort_plan::convert;
 use cohort_query::guards::check_settable_now;
 use cohort_session::access::check_global;
@@ -108,6 +109,11 @@ impl Session {
             }
             false => items,
         };
+        for item in items {
+            if let SetItem::Variable { value: SetValue::Expr(expr), .. } = item {
+                check_plain(expr, "SET STATEMENT")?;
+            }
+        }
         let (mut ids, mut refused) = (Vec::with_capacity(items.len()), None);
         for item in items {
             let SetItem::Variable { name, .. } = item else { continue };

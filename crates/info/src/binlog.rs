@@ -1,19 +1,18 @@
 //! Statements about the binary log.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use cohort_base::DomainId;
 use cohort_binlog::BinlogError;
 use cohort_commit::{CheckpointError, CommitError, GroupKind, PurgeError, PurgeRule, ResetError};
 use cohort_config::VarId;
-use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, ObjectName, PurgeBinaryLogs};
+use cohort_sql::ast::{Flush, FlushLock, FlushTarget, Limit, PurgeBinaryLogs};
 use cohort_types::{ColumnType, ErrorCode, Level, SqlError, SqlResult, TypeKind, Value, Warning};
 
 use super::listing::Listing;
 use cohort_plan::{Binder, Clause, PlanContext, Scope};
 use cohort_session::{Database, SessionNames, StatementContext, StatementLog};
-use cohort_trx::{AliasLock, TableLock, active_locks, engine_error};
+use cohort_trx::engine_error;
 
 /// Maximum number of a binary log file, as in MariaDB.
 const FILE_NUMBER_MAX: u32 = i32::MAX as u32;
@@ -172,20 +171,8 @@ pub fn flush(ctx: &mut StatementContext<'_>, flush: &Flush) -> SqlResult<()> {
             FlushTarget::Tables { names, lock: FlushLock::WithReadLock } if names.is_empty() => {
                 ctx.trx.lock_globally()?;
             }
-            FlushTarget::Tables { lock: FlushLock::WithReadLock, .. } if ctx.trx.has_locked_tables() => {
-                return Err(active_locks());
-            }
-            FlushTarget::Tables { names, lock: FlushLock::WithReadLock } => {
-                let schema = |name: &ObjectName| super::schema_of(ctx, name.db.as_deref());
-                let lock = |name: &ObjectName| {
-                    let (lock, against_others) = (TableLock::Read, Some(TableLock::Read));
-                    let lock = AliasLock { lock, against_others, is_of_view: false };
-                    let aliases = BTreeMap::from([(name.name.clone(), lock)]);
-                    Ok(((schema(name)?, name.name.clone()), aliases))
-                };
-                let tables = names.iter().map(lock).collect::<SqlResult<_>>()?;
-                ctx.trx.lock_tables(tables, Vec::new())?;
-            }
+            // The session has locked them as LOCK TABLES does.
+            FlushTarget::Tables { lock: FlushLock::WithReadLock, .. } => {}
             FlushTarget::Tables { lock: FlushLock::ForExport, .. } => {
                 return Err(SqlError::not_supported("FLUSH TABLES FOR EXPORT"));
             }

@@ -118,7 +118,7 @@ struct Machine<'b, 'h> {
     host: &'h mut dyn Host,
     /// Jumps until the next check for KILL.
     jumps_left: u32,
-    /// The row number in messages about assignments: 1 as soon as a statement has run, as in MariaDB.
+    /// The row number in messages about assignments: 1 as soon as a query or a change has run, as in MariaDB.
     row: u64,
     /// The columns of OLD and NEW that the definer of a trigger may not read or set.
     denied: Vec<Denied>,
@@ -278,7 +278,9 @@ impl<'b, 'h> Machine<'b, 'h> {
                 let statement = &self.bound.statements[*id as usize];
                 self.check_uses(&self.bound.program.statements[*id as usize].uses)?;
                 let params = statement.params(&self.frame.places);
-                self.row = 1;
+                if statement.statement.plannable().is_some() {
+                    self.row = 1;
+                }
                 let assigned = self.host.run(statement, &params)?;
                 self.assign_all(assigned)?;
                 self.handled_conditions(pc)

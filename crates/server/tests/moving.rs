@@ -324,6 +324,7 @@ const HOW_TO: &[(&str, &str)] = &[
     ("docs/upgrade.md", include_str!("../../../docs/upgrade.md")),
     ("docs/replication.md", include_str!("../../../docs/replication.md")),
     ("docs/howto/monitor.md", include_str!("../../../docs/howto/monitor.md")),
+    ("docs/howto/console.md", include_str!("../../../docs/howto/console.md")),
     ("docs/howto/secure.md", include_str!("../../../docs/howto/secure.md")),
     ("docs/encryption.md", include_str!("../../../docs/encryption.md")),
     ("docs/howto/change-tables.md", include_str!("../../../docs/howto/change-tables.md")),
@@ -533,7 +534,7 @@ impl Newcomer {
         let address = format!("127.0.0.1:{}", self.metrics);
         let mut endpoint = std::net::TcpStream::connect(address).expect("the page has turned it on");
         endpoint
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: cohort\r\nConnection: close\r\n\r\n")
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             .expect("sent");
         let mut metrics = String::new();
         endpoint.read_to_string(&mut metrics).expect("an answer");

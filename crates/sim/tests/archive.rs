@@ -306,6 +306,7 @@ impl Source {
             bytes_per_s: &|| 0,
             positions: &|_| ReplicaPositions::default(),
             control: &control,
+            parent: None,
         };
         let left = MemFs::new();
         let mut sink = DirectorySink::new(Arc::new(left.clone()), Path::new(BACKUP)).expect("begun");

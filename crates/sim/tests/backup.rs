@@ -5,7 +5,7 @@
 mod load;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use std::sync::atomic::Ordering;
 use cohort_backup_format::{MANIFEST, Manifest, UNFINISHED};
 use cohort_binlog::EventReader;
 use cohort_commit::{
-    BackupControl, BackupError, BackupRequest, BackupSink, DirectorySink, LogLayout, ReplicaPositions,
-    ServerIdentity,
+    BackupControl, BackupError, BackupRequest, BackupSink, DirectorySink, LogLayout, ParentBackup,
+    ReplicaPositions, ServerIdentity,
 };
 use cohort_sim::{Disk, Setup, World};
-use cohort_vfs::{Fault, FaultFs, MemFs, Rng};
+use cohort_vfs::{Fault, FaultFs, MemFs, OpenMode, Rng};
 use load::{Load, Model, contents};
 
 const BACKUP: &str = "/backup";
@@ -66,6 +66,17 @@ fn back_up(
     load: &RefCell<Load>,
     interrupt_at: Option<u64>,
 ) -> (Result<Manifest, BackupError>, Option<(Model, u64)>) {
+    back_up_from(disk, world, load, interrupt_at, None)
+}
+
+/// Takes a backup, an incremental one if it has a parent.
+fn back_up_from(
+    disk: &Disk,
+    world: &World,
+    load: &RefCell<Load>,
+    interrupt_at: Option<u64>,
+    parent: Option<ParentBackup>,
+) -> (Result<Manifest, BackupError>, Option<(Model, u64)>) {
     let (control, cut, writes) = (BackupControl::default(), RefCell::new(None), Cell::new(0));
     let positions = |gtid: &str| {
         // The sink holds no borrow: nothing is copied while the order stage is held.
@@ -80,6 +91,7 @@ fn back_up(
         bytes_per_s: &|| 0,
         positions: &positions,
         control: &control,
+        parent,
     };
     let taken = match DirectorySink::new(disk.clone(), Path::new(BACKUP)) {
         Err(error) => Err(BackupError::Sink(error)),
@@ -266,5 +278,116 @@ fn a_backup_that_lacks_a_part_is_refused() {
         let opened = World::open_at(&disk, Path::new(BACKUP), setup);
         assert!(opened.is_err(), "a log that ends at byte {at} opens");
         file.write_at(&whole, 0).expect("restored");
+    }
+}
+
+/// Contents of the files of a backup, by path.
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn read_file(disk: &Disk, path: &str) -> Vec<u8> {
+    let file = disk.open(&Path::new(BACKUP).join(path), OpenMode::Read).expect("opens");
+    let mut bytes = vec![0; file.len().expect("a length") as usize];
+    file.read_at(&mut bytes, 0).expect("readable");
+    bytes
+}
+
+/// Writes a backup in a directory over the one that it continues. Returns the bytes that it has of partial
+/// files, and their lengths.
+fn lay_over(disk: &Disk, manifest: &Manifest, files: &mut Files) -> (u64, u64) {
+    let (mut copied, mut length) = (0, 0);
+    let mut whole = Files::new();
+    for entry in &manifest.files {
+        let bytes = read_file(disk, &entry.path);
+        assert_eq!(bytes.len() as u64, entry.size, "{}", entry.path);
+        if entry.crc32c.is_some() {
+            whole.insert(entry.path.clone(), bytes);
+            continue;
+        }
+        let mut joined = files.remove(&entry.path).expect("the parent has it");
+        joined.resize(bytes.len(), 0);
+        for range in &entry.ranges {
+            let range = range.offset as usize..(range.offset + range.size) as usize;
+            copied += range.len() as u64;
+            joined[range.clone()].copy_from_slice(&bytes[range]);
+        }
+        length += entry.size;
+        whole.insert(entry.path.clone(), joined);
+    }
+    *files = whole;
+    (copied, length)
+}
+
+/// Lays out the files of a backup on a disk of their own.
+fn lay_out(files: &Files) -> Disk {
+    let disk: Disk = Arc::new(MemFs::new());
+    for (path, bytes) in files {
+        let path = Path::new(BACKUP).join(path);
+        disk.create_dir_all(path.parent().expect("below the backup")).expect("created");
+        disk.open(&path, OpenMode::CreateNew).expect("created").write_at(bytes, 0).expect("written");
+    }
+    disk
+}
+
+#[test]
+fn a_chain_of_incremental_backups_is_the_state_at_its_last_cut() {
+    for seed in 0..seeds(1, 300) {
+        for setup in setups() {
+            let mut memory = MemFs::new();
+            let mut world = World::open_as(&(Arc::new(memory.clone()) as Disk), setup).expect("opens");
+            let load = RefCell::new(Load::new(seed));
+            load.borrow_mut().large_left = u32::from(seed % 8 == 7);
+            let (mut files, mut parent): (Files, Option<ParentBackup>) = (Files::new(), None);
+            let (mut copied, mut length) = (0, 0);
+            for n in 0..4 + seed % 4 {
+                let what = format!("{:?}, seed {seed}, backup {n}", setup.layout);
+                for _ in 0..(seed * 7 + n * 5) % 40 {
+                    load.borrow_mut().step(&world);
+                }
+                // The server may crash between two backups.
+                let crashes = n > 0 && (seed + n) % 4 == 2;
+                if crashes {
+                    memory = memory.crash_clone(seed + n);
+                    let disk: Disk = Arc::new(memory.clone());
+                    std::mem::forget(world);
+                    world = World::open_as(&disk, setup).expect("opens");
+                }
+                let disk: Disk = Arc::new(MemFs::new());
+                // A backup that is interrupted is no parent, and does no harm.
+                if (seed + n) % 3 == 0 {
+                    let (taken, _) = back_up_from(&disk, &world, &load, Some(5), parent.clone());
+                    assert!(matches!(taken, Err(BackupError::Interrupted)), "{what}: {taken:?}");
+                }
+                let (mut taken, mut cut) = back_up_from(&disk, &world, &load, None, parent.clone());
+                if crashes
+                    && setup.layout == LogLayout::Separate
+                    && matches!(taken, Err(BackupError::Parent(_)))
+                {
+                    // The start has cut off transactions, and so has begun a timeline.
+                    parent = None;
+                    (taken, cut) = back_up_from(&disk, &world, &load, None, None);
+                }
+                let manifest = taken.unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert_eq!(manifest.parent.as_ref().map(|it| &it.id), parent.as_ref().map(|it| &it.id));
+                let partial = lay_over(&disk, &manifest, &mut files);
+                (copied, length) = (copied + partial.0, length + partial.1);
+                check_copy(&lay_out(&files), setup, &cut.expect("a cut"), &what);
+                parent = Some(ParentBackup {
+                    id: manifest.id.clone(),
+                    cut_lsn: manifest.cut_lsn,
+                    files: manifest.files.iter().map(|it| (it.path.clone(), it.size)).collect(),
+                });
+            }
+            assert!(copied < length, "{:?}, seed {seed}: {copied} of {length} bytes", setup.layout);
+            // The data directory of another server, and a state of before the backup, do not know it.
+            let other = World::open_as(&(Arc::new(MemFs::new()) as Disk), setup).expect("opens");
+            let disk: Disk = Arc::new(MemFs::new());
+            let (taken, _) = back_up_from(&disk, &other, &RefCell::new(Load::new(1)), None, parent.clone());
+            assert!(matches!(taken, Err(BackupError::Parent(_))), "{taken:?}");
+            // Neither does the restored server, which is on another timeline.
+            let restored = lay_out(&files);
+            let world = World::open_at(&restored, Path::new(BACKUP), setup).expect("opens");
+            let (taken, _) = back_up_from(&disk, &world, &RefCell::new(Load::new(1)), None, parent);
+            assert!(matches!(taken, Err(BackupError::Parent(_))), "{taken:?}");
+        }
     }
 }

@@ -8,6 +8,8 @@
 //! 3. Ranges are gathered into a segment until it has [`SEGMENT_BYTES`] or is [`HOLD`] old ([`Pending`]). The
 //!    segment is written, the store confirms it, ACK is sent. While it is written, a thread reads the next
 //!    frames, [`QUEUE_FRAMES`] at most.
+//!    Before each ACK the timeline and the segment are looked up again under their names: a mount point below
+//!    which nothing is mounted, or a store that loses objects, would take the log and lose it.
 //! 4. Pieces of a file become parts, which are written at once. A segment that names a file is written after
 //!    all parts of the file were seen in the store.
 //! 5. At the end of the input the rest is written and acknowledged.
@@ -45,8 +47,6 @@ const HOLD: Duration = Duration::from_millis(800);
 const QUEUE_FRAMES: usize = 2;
 /// Time between two looks for objects of other processes.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// Maximum number of names of whole files that are kept in memory.
-const WHOLE_MAX: usize = 10_000;
 
 /// Archives what a server sends, until its end. A failure is reported to the server and returned.
 pub fn run(
@@ -91,8 +91,6 @@ struct Archiver<'a> {
     next: Option<u64>,
     pending: Pending,
     file: Option<OpenFile>,
-    /// Files that were seen to be whole.
-    whole: BTreeSet<String>,
     /// The newest segment of this process, or the newest one before it.
     last: Option<Segment>,
     written: BTreeSet<(u64, u64)>,
@@ -132,7 +130,6 @@ impl<'a> Archiver<'a> {
             next: None,
             pending: Pending::default(),
             file: None,
-            whole: BTreeSet::new(),
             last,
             written: BTreeSet::new(),
             looked: Instant::now(),
@@ -214,8 +211,10 @@ impl<'a> Archiver<'a> {
             return Ok(());
         }
         for file in &pending.files {
-            if !self.whole.contains(file) && !has_file(self.repository, self.timeline, file)? {
-                return Err(protocol(format!("a range names the file '{file}', which was not sent")));
+            if !has_file(self.repository, self.timeline, file)? {
+                return Err(protocol(format!(
+                    "a range names the file '{file}', which was not sent, or which the repository has lost"
+                )));
             }
             self.write(Kind::Part, &use_name(self.timeline, file, pending.from, pending.to), &[])?;
         }
@@ -225,7 +224,20 @@ impl<'a> Archiver<'a> {
         self.written.insert((pending.from, pending.to));
         let segment = Segment { timeline: self.timeline, from: pending.from, to: pending.to, stored };
         self.last = Some(segment);
+        self.confirm(&name, stored)?;
         self.answer(&Frame::Ack(TimelineStart { timeline: self.timeline, lsn: pending.to }))
+    }
+
+    /// Looks whether the repository is that of the begin, and has a segment.
+    fn confirm(&self, name: &str, stored: u64) -> Result<()> {
+        let is_there = timeline(self.repository, self.timeline)?.is_some()
+            && self.repository.store().size(name)? == Some(stored);
+        is_there.then_some(()).ok_or_else(|| {
+            Failure::Failed(format!(
+                "repository {}: it has not kept '{name}': is its file system mounted?",
+                self.repository.store().place()
+            ))
+        })
     }
 
     fn write(&self, kind: Kind, name: &str, contents: &[u8]) -> Result<u64> {
@@ -298,10 +310,6 @@ impl<'a> Archiver<'a> {
         if !file.part.is_empty() || file.length == 0 {
             self.write_part(&mut file)?;
         }
-        if self.whole.len() == WHOLE_MAX {
-            self.whole.clear();
-        }
-        self.whole.insert(file.name);
         Ok(())
     }
 

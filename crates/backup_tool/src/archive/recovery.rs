@@ -66,6 +66,8 @@ pub struct Recovered {
     pub catalogue: Catalogue,
     /// The server's report; `None` if the archive has nothing after the backup.
     pub report: Option<Value>,
+    /// The target was reached; false if the archive ends before it.
+    pub is_reached: bool,
     /// Time of the newest range that was applied.
     pub archived_until: Option<Timestamp>,
     pub seconds: f64,
@@ -284,7 +286,13 @@ pub fn recover(
 ) -> Result<Recovered> {
     let begun = Instant::now();
     let _lock = Lock::read(repository, "restore")?;
-    let Plan { catalogue, history, way } = plan(repository, request)?;
+    let Plan { catalogue, history, mut way } = plan(repository, request)?;
+    // The backup ends with the transaction of the target.
+    let is_backup =
+        matches!(&request.stop, Stop::Gtid(gtid) if gtid.trim() == catalogue.manifest.gtid_binlog_pos);
+    if is_backup {
+        way = Way::default();
+    }
     let target = Target::open(directory)?;
     let log: u64 = way.segments.iter().map(|segment| segment.stored).sum();
     progress.expect(Some(catalogue.bytes() + log));
@@ -305,9 +313,22 @@ pub fn recover(
         std::fs::remove_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
         target.own_all()?;
     }
+    let is_stop_reached =
+        report.as_ref().is_some_and(|report| report["is_stop_reached"] != Value::Bool(false));
+    let is_reached = is_backup || request.stop == Stop::Latest || is_stop_reached;
+    if let (Stop::Time(target), false, Some(newest)) = (&request.stop, is_reached, archived_until)
+        && newest > target.as_microsecond().max(0) as u64
+    {
+        // Not all of it was fetched, because a range names a time that its records do not have.
+        return Err(Failure::Damaged(
+            "the times of the archive's ranges are not those of their records: restore with --to-gtid or --to-latest"
+                .to_owned(),
+        ));
+    }
     let until = archived_until.filter(|time| *time > 0);
     let until = until.and_then(|time| Timestamp::from_microsecond(time as i64).ok());
-    Ok(Recovered { catalogue, report, archived_until: until, seconds: begun.elapsed().as_secs_f64() })
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok(Recovered { catalogue, report, is_reached, archived_until: until, seconds })
 }
 
 /// Fetches the segments up to the target, and the files that they name. Returns the newest time, 0 if it is

@@ -25,6 +25,8 @@ pub enum BackupError {
     Engine(EngineError),
     Log(LogError),
     Binlog(BinlogError),
+    /// The server cannot continue the backup with this identifier.
+    Parent(String),
     /// A file of the server could not be read.
     Source(PathBuf, io::Error),
     /// The sink failed.
@@ -42,6 +44,11 @@ impl fmt::Display for BackupError {
             BackupError::Engine(error) => error.fmt(f),
             BackupError::Log(error) => error.fmt(f),
             BackupError::Binlog(error) => error.fmt(f),
+            BackupError::Parent(id) => write!(
+                f,
+                "backup {id} cannot be continued: this data directory has not taken it on its present timeline, or too many \
+                 others since then. Take a full backup"
+            ),
             BackupError::Source(path, error) => write!(f, "{} cannot be read: {error}", path.display()),
             BackupError::Sink(error) => write!(f, "the backup cannot be written: {error}"),
         }

@@ -28,6 +28,13 @@
 //!   has passed the publish gate.
 //! - The base name of the binlog in the control file has no directory: the copy contains the files.
 //!
+//! # Incremental backups
+//! With [`BackupRequest::parent`] the copy lacks what the parent has: files of participants are partial
+//! (`cohort_engine::PinnedFiles::partial`), and RocksDB's SST files, which never change, are left out if the
+//! parent has them. Everything else is copied as a whole. The manifest says which bytes of a file it has: the
+//! others are those of the parent's file. `parents.rs` says which backups can be parents. A restore writes
+//! the full backup and then each incremental one over it, in order.
+//!
 //! # States of a backup, and what a reader sees
 //! ```text
 //! begun --pinned--> copying --cut--> finishing --manifest written--> complete
@@ -65,6 +72,7 @@
 
 mod directory;
 pub(crate) mod error;
+mod parents;
 mod sink;
 pub(crate) mod stats;
 
@@ -75,7 +83,10 @@ use std::time::{Duration, Instant};
 
 use std::collections::BTreeMap;
 
-use cohort_backup_format::{BinlogPosition, FORMAT, FileEntry, FileSum, Manifest, SourcePosition};
+use cohort_backup_format::{
+    BinlogPosition, FORMAT_FULL, FORMAT_INCREMENTAL, FileEntry, FileSum, Manifest, Parent, RangeEntry,
+    SourcePosition,
+};
 use cohort_base::{BinlogPos, CommitSeq, Lsn};
 use cohort_engine::{EngineError, PinnedBytes, PinnedFile, PinnedFiles};
 use cohort_log::{LogCopy, LogFile, LogPin, Record};
@@ -88,6 +99,7 @@ use crate::error::CheckpointError;
 use crate::logs::{engine_dir, main_dir};
 use crate::record::{self, Checkpoint, RedoRef};
 use crate::utc::time_text;
+use parents::{Marks, Parents};
 
 pub use directory::DirectorySink;
 pub use error::BackupError;
@@ -107,6 +119,8 @@ const GATE_ATTEMPTS: u32 = 600;
 /// Pause between two of these attempts.
 const GATE_PAUSE: Duration = Duration::from_millis(50);
 const MANIFEST_ID_BYTES: usize = 16;
+/// End of the names of files that never change. RocksDB uses the number of such a file once.
+const IMMUTABLE: &str = ".sst";
 
 /// Properties of the server that the coordinator does not know.
 #[derive(Clone, Debug, Default)]
@@ -137,6 +151,19 @@ pub struct BackupRequest<'r> {
     /// position.
     pub positions: &'r dyn Fn(&str) -> ReplicaPositions,
     pub control: &'r BackupControl,
+    /// The backup that this one continues; without it the backup is full.
+    pub parent: Option<ParentBackup>,
+}
+
+/// The backup before an incremental one.
+#[derive(Clone, Debug, Default)]
+pub struct ParentBackup {
+    /// `id` of its manifest.
+    pub id: String,
+    /// `cut_lsn` of its manifest, if it is known.
+    pub cut_lsn: u64,
+    /// Its files with their lengths, as far as they are known.
+    pub files: BTreeMap<String, u64>,
 }
 
 /// Progress of a backup, and its end by another thread.
@@ -161,6 +188,8 @@ impl BackupControl {
 struct Writer<'w> {
     sink: &'w mut dyn BackupSink,
     sums: BTreeMap<String, FileSum>,
+    /// Files of which the copy has a part, with their lengths.
+    partial: BTreeMap<String, u64>,
     request: &'w BackupRequest<'w>,
     coordinator: &'w Coordinator,
     began: Instant,
@@ -407,6 +436,7 @@ impl Coordinator {
         let mut writer = Writer {
             sink,
             sums: BTreeMap::new(),
+            partial: BTreeMap::new(),
             request,
             coordinator: self,
             began: Instant::now(),
@@ -415,7 +445,19 @@ impl Coordinator {
             since_follow: 0,
         };
         writer.check_space()?;
-        let mut pinned = self.pin_checkpoint(&writer)?;
+        let timeline = self.env().logs.main().timelines().last().map_or(1, |timeline| timeline.number);
+        let parents = Parents::new(&self.env().world.fs, &self.options.datadir);
+        let since = match &request.parent {
+            None => Marks::new(),
+            Some(parent) => parents
+                .marks(&parent.id, timeline)
+                .map_err(|error| BackupError::Source(self.options.datadir.clone(), error))?
+                .ok_or_else(|| BackupError::Parent(parent.id.clone()))?,
+        };
+        let mut pinned = self.pin_checkpoint(&writer, &since)?;
+        let ids = self.env().participants.iter().map(|participant| participant.id());
+        let marks: Marks =
+            ids.zip(&pinned.participants).filter_map(|(id, pin)| Some((id, pin.mark()?))).collect();
         let files: Vec<PinnedFile> = pinned.participants.iter_mut().flat_map(|pin| pin.files()).collect();
         let expected: u64 = files.iter().map(|file| file.bytes.total()).sum();
         request.control.expected.store(expected + expected / 50 + (1 << 20), Ordering::Relaxed);
@@ -423,6 +465,9 @@ impl Coordinator {
         self.follow(&mut writer, &mut pinned, false)?;
         let (cut, rest) = self.cut(&writer, &mut pinned)?;
         rest.into_iter().try_for_each(|file| self.copy_pinned(&mut writer, &mut pinned, file))?;
+        for (path, bytes) in pinned.participants.iter().filter_map(|pin| pin.partial()) {
+            writer.partial.insert(relative(&self.options.datadir, &path), bytes);
+        }
         self.follow(&mut writer, &mut pinned, true)?;
         self.copy_binlog(&mut writer, &pinned, &cut)?;
         for (path, bytes) in &request.files {
@@ -432,16 +477,20 @@ impl Coordinator {
         let manifest = self.manifest(&writer, &pinned, cut, begun_us);
         drop(pinned);
         writer.put(|sink| sink.finish(&manifest))?;
+        if let Err(error) = parents.add(&manifest.id, timeline, &marks) {
+            log::error!("No incremental backup can continue this one: its marks cannot be written: {error}");
+        }
         Ok(manifest)
     }
 
     /// Runs a checkpoint and pins everything that the copy needs of it.
-    fn pin_checkpoint(&self, writer: &Writer<'_>) -> Result<Pinned, BackupError> {
+    fn pin_checkpoint(&self, writer: &Writer<'_>, since: &Marks) -> Result<Pinned, BackupError> {
         let env = self.env();
         let datadir = &self.options.datadir;
         wait_for_gate(writer, || {
             self.checkpointer.checkpoint_and(self, |checkpoint| {
-                let participants: Result<_, _> = env.participants.iter().map(|it| it.pin()).collect();
+                let participants: Result<_, _> =
+                    env.participants.iter().map(|it| it.pin(since.get(&it.id()).copied())).collect();
                 let participants = participants.map_err(BackupError::Engine)?;
                 let of = |dir: PathBuf, log: &cohort_log::Log| PinnedLog {
                     dir: relative(datadir, &dir),
@@ -466,6 +515,11 @@ impl Coordinator {
         file: PinnedFile,
     ) -> Result<(), BackupError> {
         let path = relative(&self.options.datadir, &file.path);
+        let parent = writer.request.parent.as_ref().and_then(|parent| parent.files.get(&path));
+        if path.ends_with(IMMUTABLE) && parent == Some(&file.bytes.total()) {
+            writer.partial.insert(path.clone(), file.bytes.total());
+            return writer.write(&path, 0, &[]);
+        }
         match file.bytes {
             PinnedBytes::Memory { offset, bytes } => writer.write(&path, offset, &bytes),
             PinnedBytes::Ranges { read, ranges, .. } => {
@@ -540,7 +594,9 @@ impl Coordinator {
                 pinned.participants.iter_mut().for_each(|pin| pin.cut());
                 let binlog_end =
                     env.binlog.as_ref().map_or(BinlogPos::default(), |it| it.end.lock().position);
-                let gtid_binlog_pos = env.gtids.lock().position_text();
+                // That of the binlog's files: the counters also know domains that were applied elsewhere.
+                let gtids = env.binlog.as_ref().map(|it| it.end.lock().gtids.position_text());
+                let gtid_binlog_pos = gtids.unwrap_or_default();
                 let replica = (writer.request.positions)(&gtid_binlog_pos);
                 Ok(Cut { binlog_end, gtid_binlog_pos, replica, at_us: env.world.clock.wall_us() })
             });
@@ -593,11 +649,22 @@ impl Coordinator {
 
     fn manifest(&self, writer: &Writer<'_>, pinned: &Pinned, cut: Cut, begun_us: u64) -> Manifest {
         let env = self.env();
-        let entry = |(path, sum): (&String, &FileSum)| FileEntry {
-            path: path.clone(),
-            size: sum.end(),
-            crc32c: Some(sum.of_file(sum.end())),
-            ranges: Vec::new(),
+        let entry = |(path, sum): (&String, &FileSum)| match writer.partial.get(path) {
+            None => FileEntry {
+                path: path.clone(),
+                size: sum.end(),
+                crc32c: Some(sum.of_file(sum.end())),
+                ranges: Vec::new(),
+            },
+            Some(bytes) => FileEntry {
+                path: path.clone(),
+                size: sum.end().max(*bytes),
+                crc32c: None,
+                ranges: sum
+                    .pieces()
+                    .map(|(offset, size, crc32c)| RangeEntry { offset, size, crc32c })
+                    .collect(),
+            },
         };
         let mut id = [0; MANIFEST_ID_BYTES];
         env.world.rng.fill(&mut id);
@@ -608,7 +675,7 @@ impl Coordinator {
         let server = &writer.request.server;
         self.checkpointer.backups.newest_us.store(cut.at_us, Ordering::Relaxed);
         Manifest {
-            format: FORMAT,
+            format: if writer.request.parent.is_some() { FORMAT_INCREMENTAL } else { FORMAT_FULL },
             id: id.iter().map(|byte| format!("{byte:02x}")).collect(),
             server_version: server.version.clone(),
             server_uuid: server.uuid.clone(),
@@ -625,7 +692,12 @@ impl Coordinator {
             sources: cut.replica.sources,
             begun: time_text(begun_us),
             cut: time_text(cut.at_us),
-            parent: None,
+            parent: writer
+                .request
+                .parent
+                .as_ref()
+                .map(|it| Parent { id: it.id.clone(), cut_lsn: it.cut_lsn }),
+            joined: 0,
             files: writer.sums.iter().map(entry).collect(),
         }
     }

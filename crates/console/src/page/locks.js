@@ -31,15 +31,15 @@ export function membersOf(deadlock) {
 function drawing(members) {
   const width = 640, height = 96 * members.length - 8;
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, class: "deadlock", role: "img", "aria-label": "The last deadlock: each transaction waits for the next one" });
-  svg.append(s("defs", null, s("marker", { id: "arrow", viewBox: "0 0 10 10", refX: 9, refY: 5, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, s("path", { d: "M0 0L10 5L0 10Z" }))));
+  const tip = (x, y, dx, dy) => s("path", { class: "tip", d: `M${x} ${y}L${x - 8 * dx + 5 * dy} ${y - 8 * dy + 5 * dx}L${x - 8 * dx - 5 * dy} ${y - 8 * dy - 5 * dx}Z` });
   members.forEach((member, n) => {
     const y = 12 + 96 * n;
     svg.append(s("rect", { class: member.isVictim ? "victim" : "", x: 60, y, width: width - 80, height: 64, rx: 8 }),
       s("text", { class: "name", x: 76, y: y + 22 }, member.name + (member.isVictim ? " – rolled back" : "")));
     [member.statement, member.waits].forEach((line, place) => svg.append(s("text", { x: 76, y: y + 40 + 16 * place }, line.length > 78 ? line.slice(0, 77) + "…" : line)));
-    if (n + 1 < members.length) svg.append(s("path", { class: "edge", d: `M${width / 2} ${y + 64}V${y + 94}`, "marker-end": "url(#arrow)" }));
+    if (n + 1 < members.length) svg.append(s("path", { class: "edge", d: `M${width / 2} ${y + 64}V${y + 88}` }), tip(width / 2, y + 95, 0, 1));
   });
-  if (members.length > 1) svg.append(s("path", { class: "edge", d: `M60 ${12 + 96 * (members.length - 1) + 32}H24V44H58`, "marker-end": "url(#arrow)" }));
+  if (members.length > 1) svg.append(s("path", { class: "edge", d: `M60 ${12 + 96 * (members.length - 1) + 32}H24V44H52` }), tip(59, 44, 1, 0));
   return svg;
 }
 

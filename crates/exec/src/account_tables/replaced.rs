@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use cohort_catalog::{Account, AccountName, TableName};
 use cohort_session::access::{ACCOUNT_TABLES, check_table};
 use cohort_session::{Job, StatementContext};
-use cohort_sql::ast::{Flush, FlushTarget};
+use cohort_sql::ast::{Flush, FlushLock, FlushTarget};
 use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
 use super::description;
@@ -40,6 +40,13 @@ type Accounts = BTreeMap<AccountName, Account>;
 impl Session {
     /// Runs FLUSH.
     pub(crate) fn flush(&mut self, flush: &Flush, job: &Job<'_>) -> SqlResult<()> {
+        for target in &flush.targets {
+            if let FlushTarget::Tables { names, lock: FlushLock::WithReadLock } = target
+                && !names.is_empty()
+            {
+                self.lock_flushed_tables(names)?;
+            }
+        }
         let replaced = match flush.targets.contains(&FlushTarget::Privileges) {
             true => self.state.db.replaced_tables(),
             false => Vec::new(),
@@ -61,6 +68,13 @@ impl Session {
 }
 
 fn take_over(ctx: &mut StatementContext<'_>, replaced: &[TableName]) -> SqlResult<()> {
+    // They would be read instead of the tables of the server.
+    let is_hidden = |name: &TableName| ctx.session.temporary.find(&name.schema, &name.table).is_some();
+    if replaced.iter().any(is_hidden) {
+        return Err(SqlError::not_supported(
+            "FLUSH PRIVILEGES of a session with temporary tables of these names",
+        ));
+    }
     cohort_ddl::lock_replaced(ctx, replaced)?;
     let defines = |name: &TableName| name.table != "user" && ACCOUNT_TABLES.contains(&&*name.table);
     let accounts = match replaced.iter().any(defines) {

@@ -41,7 +41,7 @@ use crate::get_diagnostics;
 use crate::named_tables::{await_definitions, is_of_definitions};
 use crate::plan_locks::{check_needs, lock_and_check, with_tables_in_use};
 use crate::shared_caches::SharedCaches;
-use crate::statement::kill as kill_targets;
+use crate::statement::{check_plain, kill as kill_targets};
 use crate::variable_values::{charset_by_number, check_time_zone, from_value};
 use crate::variables::check_rules;
 use crate::work::Work;
@@ -290,7 +290,10 @@ impl<'h> ContextHost<'h> {
             Statement::ReleaseSavepoint(name) => self.trx.release(name).map(|()| Vec::new()),
             Statement::Kill(kill) => {
                 let number = match kill.number() {
-                    Some(number) => self.values(of, &[number], params)?.into_iter().next(),
+                    Some(number) => {
+                        check_plain(number, "KILL")?;
+                        self.values(of, &[number], params)?.into_iter().next()
+                    }
                     None => None,
                 };
                 self.session.settings.env.row_count = kill_targets(&self.session, kill, number)? as i64;

@@ -11,6 +11,10 @@
 //! backup down, and the server keeps a few MiB for it at most. The last rows are the manifest. A client that
 //! reads nothing is disconnected after `net_write_timeout`, as for every result.
 //!
+//! # Incremental backups
+//! INCREMENTAL FROM names the directory of the backup that is continued, which must be there with all its
+//! files; for a stream it names the identifier in its manifest, because the client has the files.
+//!
 //! # Privileges
 //! A backup contains every row and every password hash. TO a directory needs RELOAD and FILE, and a directory
 //! that `secure_file_priv` allows. TO STREAM writes no file of the server; it needs RELOAD, and SELECT on all
@@ -26,10 +30,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cohort_backup_format::{MANIFEST, Manifest};
+use cohort_backup_format::{MANIFEST, Manifest, SourcePosition};
 use cohort_commit::{
-    BackupControl, BackupError, BackupRequest, BackupSink, DirectorySink, PIECE_BYTES, ReplicaPositions,
-    ServerIdentity,
+    BackupControl, BackupError, BackupRequest, BackupSink, DirectorySink, PIECE_BYTES, ParentBackup,
+    ReplicaPositions, ServerIdentity,
 };
 use cohort_config::{VERSION, VarId, VarValue};
 use cohort_expr::SessionHooks as _;
@@ -37,9 +41,10 @@ use cohort_locks::{KillFlag, Sleeper};
 use cohort_protocol::{ColumnFlags, ColumnMeta, ResultHead, ResultSink, TypeCode};
 use cohort_session::Job;
 use cohort_session::files::{check_secure, file_error, files, place};
-use cohort_sql::ast::BackupTarget;
+use cohort_sql::ast::{BackupServer, BackupTarget};
 use cohort_trx::lock_error;
 use cohort_types::{Collation, ErrorCode, SqlError, SqlResult, Value};
+use cohort_vfs::OpenMode;
 use parking_lot::{Condvar, Mutex};
 
 use crate::session::Session;
@@ -125,10 +130,11 @@ impl Session {
     /// Runs BACKUP SERVER. Its privileges were checked.
     pub(crate) fn back_up_server(
         &mut self,
-        target: &BackupTarget,
+        BackupServer { target, parent }: &BackupServer,
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
+        let parent = parent.as_deref().map(|parent| self.parent_backup(parent, target)).transpose()?;
         let shared = Arc::new(Shared {
             control: BackupControl::default(),
             state: Mutex::default(),
@@ -150,7 +156,7 @@ impl Session {
             }
         };
         self.process().set_state(STATE);
-        self.start_backup(&shared, to, label)?;
+        self.start_backup(&shared, to, label, parent)?;
         self.begin_deadline();
         let rows = self.await_backup(&shared, sink);
         self.end_deadline();
@@ -199,12 +205,36 @@ impl Session {
         Ok((sink, path))
     }
 
+    /// Finds the backup that an incremental one continues.
+    fn parent_backup(&self, name: &str, target: &BackupTarget) -> SqlResult<ParentBackup> {
+        if *target == BackupTarget::Stream {
+            return Ok(ParentBackup { id: name.to_owned(), ..ParentBackup::default() });
+        }
+        let server = files(&self.state)?;
+        let path = place(&*server, name, None);
+        check_secure(&self.state, &*server, &path)?;
+        let manifest = Manifest::read(&path).map_err(|error| SqlError::backup_failed(&error))?;
+        for entry in &manifest.files {
+            let file = path.join(&entry.path);
+            let found = self.state.db.fs.open(&file, OpenMode::Read).and_then(|file| file.len());
+            if !found.is_ok_and(|bytes| bytes == entry.size) {
+                return Err(SqlError::backup_failed(format_args!(
+                    "'{}' is missing or has another length than its manifest says: take a full backup",
+                    file.display()
+                )));
+            }
+        }
+        let files = manifest.files.into_iter().map(|entry| (entry.path, entry.size)).collect();
+        Ok(ParentBackup { id: manifest.id, cut_lsn: manifest.cut_lsn, files })
+    }
+
     /// Starts the thread.
     fn start_backup(
         &self,
         shared: &Arc<Shared>,
         mut to: Box<dyn BackupSink + Send>,
         label: String,
+        parent: Option<ParentBackup>,
     ) -> SqlResult<()> {
         let (db, shared) = (Arc::clone(&self.state.db), Arc::clone(shared));
         let text = |id: VarId| db.globals.text(id).map_or(String::new(), |text| text.to_string());
@@ -215,6 +245,14 @@ impl Session {
         };
         let run = move || {
             let bytes_per_s = || db.globals.uint(VarId::BackupMibPerS) << 20;
+            // Determined before the order stage is held: a connection's locks are held while it waits for
+            // that.
+            let replica = db.replica.read().clone();
+            let reports = replica.map_or_else(Vec::new, |replica| replica.reports());
+            let sources: Vec<SourcePosition> = reports
+                .into_iter()
+                .map(|report| SourcePosition { connection: report.name, ..SourcePosition::default() })
+                .collect();
             let positions = |_: &str| {
                 let callbacks = db.callbacks.read().clone();
                 let position = callbacks.and_then(|callbacks| callbacks.variable(VarId::GtidCurrentPos));
@@ -222,7 +260,7 @@ impl Session {
                     Some(VarValue::Text(text)) => text.to_string(),
                     _ => String::new(),
                 };
-                ReplicaPositions { gtid_current_pos, sources: Vec::new() }
+                ReplicaPositions { gtid_current_pos, sources: sources.clone() }
             };
             let request = BackupRequest {
                 label: &label,
@@ -231,6 +269,7 @@ impl Session {
                 bytes_per_s: &bytes_per_s,
                 positions: &positions,
                 control: &shared.control,
+                parent,
             };
             let done = db.commit.back_up(&request, &mut *to);
             // Removes an incomplete directory before the statement returns.

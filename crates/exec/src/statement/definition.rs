@@ -143,8 +143,9 @@ impl Session {
 
     /// Evaluates the expressions of ON SCHEDULE.
     fn schedule_values(&mut self, schedule: &Schedule, job: &Job<'_>) -> SqlResult<ScheduleValues> {
+        const CLAUSE: &str = "CREATE/ALTER EVENT";
         let mut time = |expr: &Expr| -> SqlResult<TimeValue> {
-            let given = self.eval_alone(expr, job)?;
+            let given = self.eval_plain(expr, CLAUSE, job)?;
             let to = Box::new(DataType::of(DeclaredKind::Column(TypeKind::DateTime)));
             let cast = Expr::Cast { expr: Box::new(expr.clone()), to };
             let time = match self.eval_alone(&cast, job)? {
@@ -158,7 +159,12 @@ impl Session {
             Schedule::Every { interval, unit, starts, ends } => {
                 let starts = starts.as_ref().map(&mut time).transpose()?;
                 let ends = ends.as_ref().map(&mut time).transpose()?;
-                ScheduleValues::Every { interval: self.eval_alone(interval, job)?, unit: *unit, starts, ends }
+                ScheduleValues::Every {
+                    interval: self.eval_plain(interval, CLAUSE, job)?,
+                    unit: *unit,
+                    starts,
+                    ends,
+                }
             }
         })
     }

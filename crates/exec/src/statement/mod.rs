@@ -33,6 +33,7 @@ use cohort_types::{SqlError, SqlResult};
 use crate::session::Session;
 
 pub(crate) use kill::kill;
+pub(crate) use session::check_plain;
 pub(crate) use show::{ERROR_COUNT, KnownNow, WARNING_COUNT, constant_limit, count_column};
 use transaction::End;
 pub(crate) use transaction::access_mode;
@@ -110,7 +111,7 @@ impl Session {
             S::PurgeBinaryLogs(purge) => self.with_context(job, |ctx| cohort_info::purge(ctx, purge))?,
             S::Binlog(text) => self.binlog(text, job)?,
             S::TableMaintenance(work) => return self.maintain_tables(work, job, sink),
-            S::Backup(Backup::Server(target)) => return self.back_up_server(target, job, sink),
+            S::Backup(Backup::Server(server)) => return self.back_up_server(server, job, sink),
             S::Backup(backup) => self.with_context(job, |ctx| cohort_info::backup(ctx, backup))?,
             S::Plugin(plugin) => self.with_context(job, |ctx| cohort_info::change_plugins(ctx, plugin))?,
             S::Shutdown => self.shut_down(),

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use cohort_dml::run_binlog_statement;
+use cohort_program::Named;
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, Process};
 use cohort_sql::ast::{self, LoadData};
-use cohort_types::{SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use super::kill;
 use crate::session::Session;
@@ -47,10 +48,14 @@ impl Session {
         self.eval(expr, job, is_strict)
     }
 
+    /// Returns the value of an expression that reads no table and calls no stored function: error 1970.
+    pub(crate) fn eval_plain(&mut self, expr: &ast::Expr, clause: &str, job: &Job<'_>) -> SqlResult<Value> {
+        check_plain(expr, clause)?;
+        self.eval_alone(expr, job)
+    }
+
     fn eval(&mut self, expr: &ast::Expr, job: &Job<'_>, is_strict: bool) -> SqlResult<Value> {
-        let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
-        let query = ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(vec![item]))));
-        let row = self.query_value(&query, job, is_strict)?;
+        let row = self.query_value(&query_of(expr), job, is_strict)?;
         Ok(row.into_iter().next().unwrap_or(Value::Null))
     }
 
@@ -61,7 +66,7 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let number = kill.number().map(|number| self.eval_alone(number, job)).transpose()?;
+        let number = kill.number().map(|number| self.eval_plain(number, "KILL", job)).transpose()?;
         let killed = kill::kill(&self.state, kill, number)?;
         self.state.settings.env.row_count = killed as i64;
         self.send_ok(job.more, killed, 0, "", sink);
@@ -80,4 +85,19 @@ impl Session {
         let bytes = text.as_bytes().unwrap_or_default().to_vec();
         self.with_context(job, |ctx| run_binlog_statement(ctx, &bytes)).map(drop)
     }
+}
+
+/// Returns error 1970 if an expression reads tables or calls stored functions.
+pub(crate) fn check_plain(expr: &ast::Expr, clause: &str) -> SqlResult<()> {
+    let named = Named::in_statement(&ast::Statement::Query(Box::new(query_of(expr))));
+    match named.tables.is_empty() && named.functions.is_empty() {
+        true => Ok(()),
+        false => Err(SqlError::no_subqueries_in(clause)),
+    }
+}
+
+/// Returns `SELECT` of an expression.
+fn query_of(expr: &ast::Expr) -> ast::Query {
+    let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
+    ast::Query::of(ast::QueryBody::Select(Box::new(ast::Select::of(vec![item]))))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cohort_catalog::TableName;
+use cohort_catalog::{Catalog, TableName};
 use cohort_config::VarId;
 use cohort_locks::{KillLevel, MetadataKey};
 use cohort_session::TableUse;
@@ -10,7 +10,7 @@ use cohort_session::access::Viewer;
 use cohort_sql::ast;
 use cohort_sql::print::quoted_name;
 use cohort_table::definition_changed;
-use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableId, TableLock};
+use cohort_trx::{AccessMode, AliasLock, BeginOptions, LockedTables, TableId, TableLock, active_locks};
 use cohort_types::{Privilege, SqlError, SqlResult};
 
 use crate::dispatch::PLAN_ATTEMPTS;
@@ -137,6 +137,25 @@ impl Session {
         }
     }
 
+    /// Locks the tables of FLUSH TABLES .. WITH READ LOCK.
+    pub(crate) fn lock_flushed_tables(&mut self, names: &[ast::ObjectName]) -> SqlResult<()> {
+        if self.trx.has_locked_tables() {
+            return Err(active_locks());
+        }
+        for name in names {
+            let schema = name.db.as_deref().or(self.state.current_schema.as_deref()).unwrap_or_default();
+            if self.state.temporary.find(schema, &name.name).is_some() {
+                return Err(SqlError::no_such_table(schema, &name.name));
+            }
+        }
+        let lock = |name: &ast::ObjectName| ast::LockTable {
+            table: name.clone(),
+            alias: None,
+            mode: ast::TableLockMode::Read,
+        };
+        self.lock_tables(&names.iter().map(lock).collect::<Vec<_>>())
+    }
+
     /// Locks tables with all that views, triggers and functions use. Other sessions may change these before
     /// the locks are held.
     fn lock_tables_with_related(&mut self, wanted: &LockedTables) -> SqlResult<()> {
@@ -173,6 +192,8 @@ impl Session {
             if catalog.table(&id.0, &id.1).is_none() && catalog.view(&id.0, &id.1).is_none() {
                 continue;
             }
+            // NEXTVAL writes.
+            let is_written = is_written || is_sequence(&catalog, &id);
             let lock = if is_written { TableLock::Write } else { TableLock::Read };
             let held = wanted.entry(id).or_default().entry(alias);
             let held = held.or_insert(AliasLock { lock, against_others: None, is_of_view: true });
@@ -222,15 +243,24 @@ impl Session {
                     return Err(cohort_plan::invalid_view(view));
                 }
                 let locked = wanted.entry((schema.clone(), table.clone())).or_default();
-                let of_view = AliasLock { lock, against_others: Some(lock), is_of_view: true };
-                let held = locked.entry(alias).or_insert(of_view);
-                let lock = lock.max(held.lock);
-                *held = AliasLock { lock, against_others: Some(lock), is_of_view: true };
+                let (lock, against_others) = match is_sequence(&catalog, &(schema.clone(), table.clone())) {
+                    // NEXTVAL writes; other sessions may use it, too.
+                    true => (TableLock::Write, None),
+                    false => (lock, Some(lock)),
+                };
+                let held =
+                    locked.entry(alias).or_insert(AliasLock { lock, against_others, is_of_view: true });
+                let against_others = held.against_others.max(against_others);
+                *held = AliasLock { lock: lock.max(held.lock), against_others, is_of_view: true };
                 open.push((TableName { schema, table }, viewer.clone()));
             }
         }
         Ok(())
     }
+}
+
+fn is_sequence(catalog: &Catalog, id: &TableId) -> bool {
+    catalog.table(&id.0, &id.1).is_some_and(|table| table.is_sequence())
 }
 
 /// Converts READ ONLY or READ WRITE.

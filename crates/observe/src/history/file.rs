@@ -63,7 +63,9 @@ impl HistoryFile {
                 false
             }
             Err(why) => {
-                let damaged = own.path.with_added_extension("damaged");
+                let mut damaged = own.path.clone().into_os_string();
+                damaged.push(".damaged");
+                let damaged = PathBuf::from(damaged);
                 let moved = match own.fs.rename(&own.path, &damaged) {
                     Ok(()) => format!("it was renamed to '{}'", damaged.display()),
                     Err(error) => format!("it cannot be renamed: {error}"),
@@ -98,9 +100,9 @@ impl HistoryFile {
             histograms: placeholder(&names.histograms),
         };
         let mut tiers = Vec::new();
-        for tier in KEPT_FROM..TIERS.len() {
+        for (tier, of) in TIERS.iter().enumerate().skip(KEPT_FROM) {
             let bytes_each = slot_bytes(&schema, tier);
-            let mut bytes = vec![0; bytes_each * TIERS[tier].slots];
+            let mut bytes = vec![0; bytes_each * of.slots];
             let count =
                 file.read_at(&mut bytes, offset(&schema, tier, 0)).map_err(|error| error.to_string())?;
             let each = bytes[..count].chunks_exact(bytes_each).enumerate();

@@ -4,7 +4,9 @@
 //! The history's file reports its failures itself, once (`cohort_observe::HistoryFile`). A tick that comes
 //! late makes a longer slot; ticks that were missed are not made up for.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -32,6 +34,9 @@ impl Sampler {
         (fs, path): (SharedFs, &Path),
     ) -> io::Result<Sampler> {
         let (mut file, warning) = HistoryFile::open(fs, path, &history);
+        if path.exists() {
+            std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        }
         let warn = move |text: String| log.warning(format_args!("{text}"));
         warning.into_iter().for_each(&warn);
         let stop: Arc<(Mutex<bool>, Condvar)> = Arc::default();

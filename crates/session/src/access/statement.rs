@@ -274,8 +274,8 @@ impl StatementCheck<'_> {
     fn backup(&self, backup: &Backup) -> SqlResult<()> {
         match backup {
             Backup::Stage(_) => check_global(self.session, P::Reload),
-            Backup::Server(target) => {
-                let rows = match target {
+            Backup::Server(server) => {
+                let rows = match server.target {
                     BackupTarget::Directory(_) => P::File,
                     BackupTarget::Stream => P::Select,
                 };

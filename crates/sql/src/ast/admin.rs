@@ -89,7 +89,16 @@ pub enum Backup {
     Stage(BackupStage),
     Lock(ObjectName),
     Unlock,
-    Server(BackupTarget),
+    Server(BackupServer),
+}
+
+/// BACKUP SERVER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupServer {
+    pub target: BackupTarget,
+    /// The backup that an incremental one continues: its directory, or its identifier if the target is the
+    /// client.
+    pub parent: Option<String>,
 }
 
 /// Destination of BACKUP SERVER.

@@ -4,8 +4,8 @@ use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    Backup, BackupStage, BackupTarget, ChangeMaster, Expr, Flush, FlushLock, FlushTarget, Literal,
-    MaintenanceKind, Plugin, PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
+    Backup, BackupServer, BackupStage, BackupTarget, ChangeMaster, Expr, Flush, FlushLock, FlushTarget,
+    Literal, MaintenanceKind, Plugin, PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
 
@@ -171,9 +171,21 @@ impl Parser<'_> {
     }
 
     /// Parses the rest of BACKUP SERVER TO 'directory' [1 CONCURRENT], as a later MariaDB has it, or of
-    /// BACKUP SERVER TO STREAM.
-    fn backup_server(&mut self) -> SqlResult<BackupTarget> {
+    /// BACKUP SERVER TO STREAM, with INCREMENTAL FROM if there is one.
+    fn backup_server(&mut self) -> SqlResult<BackupServer> {
         self.expect_word("TO")?;
+        let target = self.backup_target()?;
+        let parent = match self.eat_word("INCREMENTAL") {
+            true => {
+                self.expect_word("FROM")?;
+                Some(self.text()?)
+            }
+            false => None,
+        };
+        Ok(BackupServer { target, parent })
+    }
+
+    fn backup_target(&mut self) -> SqlResult<BackupTarget> {
         if self.eat_word("STREAM") {
             return Ok(BackupTarget::Stream);
         }

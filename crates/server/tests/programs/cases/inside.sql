@@ -58,3 +58,40 @@ replace delayed into t values (1)//
 insert low_priority into t values (2)//
 insert delayed into t values (2) on duplicate key update a = 3//
 select * from t//
+==== Expressions that may call no stored function
+create function f1(x int) returns int return x//
+create function fs() returns varchar(20) return 'select 1'//
+create event e2 on schedule every 1 day starts now() + interval f1(1) hour do select 1//
+create event e4 on schedule every f1(1) day do select 1//
+create event e5 on schedule every 1 day ends now() + interval f1(1) day do select 1//
+create event e6 on schedule every 1 day do select 1//
+alter event e6 on schedule every f1(2) day//
+drop event e6//
+execute immediate fs()//
+execute immediate (select 'select 1')//
+execute immediate 'select ?' using f1(1)//
+prepare s from fs()//
+prepare s from 'select ?'//
+execute s using f1(1)//
+execute s using (select 1)//
+kill query f1(999999)//
+kill (select 999999)//
+create function kf() returns int begin kill query f1(999999); return 1; end//
+select kf()//
+set statement max_statement_time = f1(1) for select 1//
+set statement max_statement_time = (select 1) for select 1//
+==== Errors in functions of views do not name what they use
+create user poor@localhost//
+create table sec (a int)//
+create function own() returns int sql security invoker return (select max(a) from sec)//
+create sql security invoker view vi as select own() as x//
+create view vd as select own() as x//
+grant select on vi to poor@localhost//
+grant select on vd to poor@localhost//
+grant execute on function own to poor@localhost//
+B as poor: select * from vi//
+B as poor: select own()//
+B as poor: select * from vd//
+drop table sec//
+select * from vd//
+drop user poor@localhost//

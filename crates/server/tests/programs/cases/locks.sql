@@ -39,7 +39,7 @@ alter table lg add c int//
 unlock tables//
 B: select * from lg//
 lock tables t2 read//
--- differs: MariaDB looks at the tables of triggers first
+-- differs: MariaDB names another table
 insert into t2 values (1)//
 select * from lg//
 B: insert into lg values (7)//
@@ -69,4 +69,35 @@ unlock tables//
 lock tables v read//
 select * from v//
 select f1()//
+unlock tables//
+==== FLUSH TABLES of names locks as LOCK TABLES does
+create table t1 (a int)//
+create view v as select * from t1//
+flush tables nothing with read lock//
+flush tables t1, t1 with read lock//
+flush tables v with read lock//
+select * from v//
+B: insert into t1 values (1)//
+unlock tables//
+create temporary table tt (a int)//
+flush tables tt with read lock//
+select * from t1//
+flush tables t1 with read lock//
+insert into t1 values (1)//
+flush tables t1 with read lock//
+unlock tables//
+==== Views and functions that use sequences
+create sequence s//
+create view v as select nextval(s) as n//
+create function f() returns bigint return nextval(s)//
+create view vf as select f() as n//
+lock tables v read//
+select * from v//
+B: select nextval(s)//
+unlock tables//
+lock tables v write//
+select * from v//
+unlock tables//
+lock tables vf read//
+select * from vf//
 unlock tables//
