@@ -526,7 +526,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
     // The position of a backup is its own state.
     let target = folder.path().join("own");
     let stop = Stop::Gtid("0-1-13".to_owned());
-    let request = Request { stop, timeline: None, backup: None, server: Path::new("/none") };
+    let request = Request { stop, timeline: Some(BRANCH), backup: None, server: Path::new("/none") };
     let recovered = recover(&repository, &request, &target, &Progress::hidden()).expect("restored");
     assert!(recovered.is_reached && recovered.report.is_none());
     assert_eq!(recovered.catalogue.name, names_of[1]);
