@@ -89,9 +89,11 @@ create view vd as select own() as x//
 grant select on vi to poor@localhost//
 grant select on vd to poor@localhost//
 grant execute on function own to poor@localhost//
+-- differs: MariaDB lists the hidden error among the conditions
 B as poor: select * from vi//
 B as poor: select own()//
 B as poor: select * from vd//
 drop table sec//
+-- differs: MariaDB lists the hidden error among the conditions
 select * from vd//
 drop user poor@localhost//
