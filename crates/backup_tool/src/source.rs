@@ -67,15 +67,15 @@ impl Source for Directory {
 
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         let mut part = vec![0; PART_BYTES];
-        let whole = std::iter::once(0..u64::MAX);
+        let whole = || std::iter::once(0..u64::MAX).collect::<Vec<_>>();
         let files = self.manifest.files.iter().map(|file| match file.crc32c {
             None if self.manifest.parent.is_some() => (
                 file.path.as_str(),
                 file.ranges.iter().map(|range| range.offset..range.offset + range.size).collect(),
             ),
-            _ => (file.path.as_str(), vec![0..u64::MAX]),
+            _ => (file.path.as_str(), whole()),
         });
-        for (name, ranges) in files.chain([(MANIFEST, whole.collect())]) {
+        for (name, ranges) in files.chain([(MANIFEST, whole())]) {
             let path = self.path.join(name);
             let file = File::open(&path).map_err(|error| Failure::of_file(&path, error))?;
             for range in ranges {

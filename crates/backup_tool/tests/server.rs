@@ -559,9 +559,8 @@ fn incremental_backups_are_restored_as_full_ones() {
     let joined = Server::start(&at("joined"));
     assert_eq!(joined.values("CHECKSUM TABLE shop.orders"), sum);
     assert_eq!(joined.values("CHECK TABLE shop.orders"), "shop.orders check status OK");
-    let started =
-        Command::new(cohortd()).arg("--no-defaults").arg(format!("--datadir={}", at("d2").display()));
-    let output = { started }.output().expect("the server runs");
+    let option = format!("--datadir={}", at("d2").display());
+    let output = Command::new(cohortd()).args(["--no-defaults", &option]).output().expect("the server runs");
     assert!(String::from_utf8_lossy(&output.stderr).contains("is an incremental backup"), "{output:?}");
     // Parents that are damaged, gone, or of another server.
     let refused = |server: &Server, from: &str, text: &str| {

@@ -32,6 +32,8 @@
 mod commit_env;
 #[path = "../src/group_commit.rs"]
 mod group_commit;
+#[path = "../src/metrics.rs"]
+mod metrics;
 #[path = "../src/pipeline.rs"]
 mod pipeline;
 #[path = "../src/return_times.rs"]

@@ -377,8 +377,7 @@ impl<'p> Blocks<'p> {
                         JoinMethod::Loop { gate, .. } => gate.as_ref(),
                         _ => None,
                     };
-                    let parts: Vec<String> =
-                        gate.into_iter().chain(&join.on).map(|on| shown_expr(on)).collect();
+                    let parts: Vec<String> = gate.into_iter().chain(&join.on).map(shown_expr).collect();
                     if !parts.is_empty() {
                         inner.push(("attached_condition", Json::Text(parts.join(" and "))));
                     }

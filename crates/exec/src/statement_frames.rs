@@ -154,7 +154,7 @@ impl Session {
     /// Keeps the durations of the running statement. The steps of its commit may follow.
     #[cold]
     fn end_trace(&self, text: &[u8], execute_ns: u64, lock_wait_ns: u64) {
-        let text = shown(text, self.state.settings.parse.mode).into();
+        let text = shown(text, self.state.settings.parse.mode);
         let trace = StatementTrace { text, execute_ns, lock_wait_ns, total_ns: execute_ns, steps: None };
         self.state.trace.replace(Some(trace));
     }

@@ -133,7 +133,7 @@ impl Session {
         self.begin_command();
         self.diagnostics.clear();
         self.programs.is_event = true;
-        self.state.settings.vars.put(VarId::TimeZone, &VarValue::text(&*event.time_zone));
+        self.state.settings.vars.put(VarId::TimeZone, &VarValue::text(&event.time_zone));
         self.state.refresh();
         let routine = routine_of(event);
         let outcome = compiled_routine(&routine).map(Compiled::new).and_then(|compiled| {

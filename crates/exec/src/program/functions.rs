@@ -68,10 +68,11 @@ impl StatementFunction for StoredFunction {
         // With the definer of a view it is another call.
         let is_own = !self.routine.by_invoker || self.definer.is_none();
         let definition = Arc::as_ptr(&self.routine).cast();
-        if is_own && let Some(bound) = ctx.session.called.find::<Bound>(definition) {
-            if let Some(value) = bound.call_typed(args, &mut || ctx.check_interrupt())? {
-                return Ok(value);
-            }
+        if is_own
+            && let Some(bound) = ctx.session.called.find::<Bound>(definition)
+            && let Some(value) = bound.call_typed(args, &mut || ctx.check_interrupt())?
+        {
+            return Ok(value);
         }
         let definer = match self.routine.by_invoker {
             true => self.definer.as_ref(),

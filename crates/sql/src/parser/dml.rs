@@ -14,7 +14,7 @@ impl Parser<'_> {
         let replace = self.is("REPLACE");
         self.advance();
         let delayed = self.eat_word("DELAYED");
-        if !delayed && !(replace && self.is("HIGH_PRIORITY")) {
+        if !(delayed || replace && self.is("HIGH_PRIORITY")) {
             self.eat_any(&["LOW_PRIORITY", "HIGH_PRIORITY"]);
         }
         let ignore = !replace && self.eat_word("IGNORE");
