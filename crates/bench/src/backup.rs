@@ -19,6 +19,7 @@ use crate::connection::{Address, Connection};
 use crate::interrupt;
 use crate::process;
 use crate::servers::{Kind, Server, Setup, beside_this_program};
+use crate::tables::SCHEMA;
 use crate::turns::{Loaded, Rate, fill, median, median_rate, start_as, text, turns};
 use crate::workload::{Keys, Scale};
 
@@ -201,10 +202,13 @@ fn status(address: &Address, name: &str) -> Result<f64, String> {
     value.and_then(|value| value.parse().ok()).ok_or_else(|| format!("no status variable {name}"))
 }
 
+/// A backup after a hundredth of the rows of each table was changed, next to each other.
+const INCREMENTAL: &str = "INCREMENTAL, 1 % changed";
 /// The ways of copying that are compared. Names that begin with `mariadb` are of a MariaDB server.
-const METHODS: [&str; 11] = [
+const METHODS: [&str; 12] = [
     "cp",
     "BACKUP SERVER",
+    INCREMENTAL,
     "take, zstd",
     "take, zstd, encrypted",
     "cp back",
@@ -238,7 +242,7 @@ fn copies(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
         let at = METHODS.iter().position(|known| *known == name).expect("a name of the table");
         found[at].push(cost);
     };
-    let mut bytes = [0, 0];
+    let (mut bytes, mut share) = ([0, 0], 0.0);
     for _ in 0..asked.repeats {
         for (server, bytes) in servers.iter().zip(&mut bytes) {
             server.resume();
@@ -250,7 +254,7 @@ fn copies(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
             note(if is_cohort { "cp" } else { "mariadb cp" }, cp(&data, &copy)?);
             tools.place("cp")?;
             if is_cohort {
-                copies_of_cohort(server, &tools, &mut note)?;
+                copies_of_cohort(server, &tools, scale, &mut share, &mut note)?;
             } else {
                 copies_of_mariadb(server, &tools, &mut note)?;
             }
@@ -269,7 +273,8 @@ fn copies(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
     let seconds = |at: usize| median(found[at].iter().map(|cost| cost.seconds).collect());
     for (at, name) in METHODS.iter().enumerate() {
         let is_cohort = !name.starts_with("mariadb");
-        let cp = if is_cohort { seconds(0) } else { seconds(7) };
+        let of_mariadb = METHODS.iter().position(|name| *name == "mariadb cp").expect("listed");
+        let cp = if is_cohort { seconds(0) } else { seconds(of_mariadb) };
         let mib = (bytes[usize::from(!is_cohort)] >> 20) as f64;
         let peak = found[at].iter().map(|cost| cost.peak_mib).fold(0.0, f64::max);
         out.push_str(&format!(
@@ -280,6 +285,10 @@ fn copies(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
             cp / seconds(at),
         ));
     }
+    out.push_str(&format!(
+        "\nThe incremental backup has {:.1} % of the bytes of the full one.\n",
+        share * 100.0
+    ));
     Ok(out)
 }
 
@@ -288,12 +297,31 @@ fn spread(values: impl Iterator<Item = f64> + Clone) -> String {
     format!("{lowest:.2} to {:.2}", values.fold(0.0, f64::max))
 }
 
-fn copies_of_cohort(server: &Server, tools: &Tools, note: &mut dyn FnMut(&str, Cost)) -> Result<(), String> {
+fn copies_of_cohort(
+    server: &Server,
+    tools: &Tools,
+    scale: Scale,
+    share: &mut f64,
+    note: &mut dyn FnMut(&str, Cost),
+) -> Result<(), String> {
     let data = server.data_dir();
     let directory = tools.place("directory")?;
     cool(&data)?;
     let seconds = timed(&server.address, &format!("BACKUP SERVER TO '{}'", directory.display()))?;
     note("BACKUP SERVER", Cost { seconds, peak_mib: 0.0 });
+    let full = bytes_of(&directory)?;
+    for table in 1..=TABLES {
+        let last = scale.rows / 100;
+        timed(&server.address, &format!("UPDATE {SCHEMA}.sbtest{table} SET k = k + 1 WHERE id <= {last}"))?;
+    }
+    let changed = tools.place("changed")?;
+    cool(&data)?;
+    let incremental =
+        format!("BACKUP SERVER TO '{}' INCREMENTAL FROM '{}'", changed.display(), directory.display());
+    let seconds = timed(&server.address, &incremental)?;
+    note(INCREMENTAL, Cost { seconds, peak_mib: 0.0 });
+    *share = share.max(bytes_of(&changed)? as f64 / full as f64);
+    tools.place("changed")?;
     cool(&directory)?;
     note("cp back", cp(&directory, &tools.place("back")?)?);
     tools.place("directory")?;
