@@ -647,7 +647,15 @@ fn the_commands_of_the_pages_run() {
                 .replace("/var/tmp/", &format!("scratch-{count}-"))
                 .replace("2026-11-28T19:30:00Z", "2099-01-01T00:00:00Z")
                 .replace("0-1-4711", &gtid)
-                .replace("NAME", &name);
+                .replace("NAME", &name)
+                .replace("/backup/", "");
+            if let Some((_, day)) = line.split_once("--from /backup/") {
+                let parent = match day {
+                    "sunday" => String::new(),
+                    _ => format!(" INCREMENTAL FROM '{}'", place("sunday")),
+                };
+                server.execute(&format!("BACKUP SERVER TO '{}'{parent}", place(day)));
+            }
             if line.contains("--table shop.orders --to") {
                 server.execute("DROP TABLE shop.orders");
             }

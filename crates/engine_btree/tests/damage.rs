@@ -234,7 +234,8 @@ fn images(memory: &MemFs) -> Vec<Stretch> {
                     r.u64().expect("a record");
                     r.u64().expect("a record");
                 }
-                4 => {
+                5 => {
+                    r.u32().expect("a record");
                     let id = r.u64().expect("a record");
                     let at = r.u64().expect("a record") * 4096;
                     let len = r.u32().expect("a record") as usize;
