@@ -470,7 +470,7 @@ fn row_events_run_triggers_as_the_setting_says() {
     last.follow(own.port);
     source.sql(
         "CREATE TABLE test.t (id INT PRIMARY KEY, a INT); CREATE TABLE test.h (id INT PRIMARY KEY); CREATE TABLE \
-         test.log (what VARCHAR(40)); CREATE TABLE test.more (id INT); CREATE TRIGGER test.hi AFTER INSERT ON test.h FOR EACH ROW INSERT INTO \
+         test.log (what VARCHAR(40) CHARACTER SET latin1); CREATE TABLE test.more (id INT); CREATE TRIGGER test.hi AFTER INSERT ON test.h FOR EACH ROW INSERT INTO \
          test.log VALUES (CONCAT('h ', NEW.id))",
     );
     own.wait_for(&source.gtid_end());
