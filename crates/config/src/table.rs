@@ -154,7 +154,7 @@ const POOL: &str = "one pool of workers serves all connections; see thread_pool_
 const REPLICA: &str = "Cohort's replicas have no such feature";
 const LOG_FILES: &str = "statements are logged whole, by their duration and by the rows that they read";
 const NO_COMPRESSION: &str = "there are no compressed columns";
-const NO_DELAYED: &str = "INSERT DELAYED is refused, as for InnoDB in MariaDB";
+const NO_DELAYED: &str = "INSERT DELAYED is an ordinary INSERT";
 const NO_ENCRYPTION: &str = "files are not encrypted";
 const FULLTEXT_DEFAULTS: &str =
     "words are indexed as by InnoDB's defaults: of 3 to 84 characters, without its stopwords";
@@ -508,7 +508,7 @@ with_inert_settings! { settings! {
     BackLog = Setting::global("back_log", num(1024, 0, 65_535)).read_only().doc("Connections the kernel queues. MariaDB's default is 80 or more.");
     MaxConnections = Setting::global("max_connections", num(151, 10, 100_000)).acts(Statement).admin(Privilege::ConnectionAdmin).doc("Maximum number of connections. One more is reserved for an administrator.");
     MaxConnectErrors = Setting::inert("max_connect_errors", num(100, 1, U32), "hosts are never blocked").admin(Privilege::ConnectionAdmin).doc("Failures until a host is blocked.");
-    MaxDelayedThreads = Setting::both("max_delayed_threads", num(20, 0, 16_384)).no_effect("INSERT DELAYED is refused, as for InnoDB in MariaDB").doc("Threads for INSERT DELAYED; played back binlogs set it.");
+    MaxDelayedThreads = Setting::both("max_delayed_threads", num(20, 0, 16_384)).no_effect("INSERT DELAYED is an ordinary INSERT").doc("Threads for INSERT DELAYED; played back binlogs set it.");
     SystemVersioningInsertHistory = Setting::both("system_versioning_insert_history", flag(false)).no_effect("there are no system-versioned tables").doc("Whether history rows may be inserted; played back binlogs set it.");
     ConnectTimeout = Setting::global("connect_timeout", num(10, 2, YEAR)).acts(Statement).admin(Privilege::ConnectionAdmin).doc("Time in which a client must log in.").unit("seconds");
     WaitTimeout = Setting::both("wait_timeout", num(28_800, 1, YEAR)).acts(Statement).doc("An idle connection is closed after this time.").unit("seconds");

@@ -78,9 +78,6 @@ impl InsertPlan {
                 (table.clone(), Scope::of_table(table, None), None, Vec::new())
             }
         };
-        if insert.delayed && insert.on_duplicate.is_empty() {
-            return Err(SqlError::no_delayed_insert(&insert.table.name));
-        }
         let mut update_scope = scope.clone();
         let returned_scope = match &shown {
             Some(shown) => scope_of_view(&scope, shown),

@@ -1058,9 +1058,6 @@ macro_rules! error_table {
         };
         XaRbtimeout = 1613, "XA106";
         XaRbdeadlock = 1614, "XA102";
-        DelayedNotSupported = 1616, "HY000" {
-            no_delayed_insert(table: &str) = "DELAYED option not supported for table '{table}'";
-        };
         WarnNoMasterInfo = 1617, "HY000" {
             no_master_connection(name: &str) = "There is no master connection '{name}'";
         };

@@ -158,10 +158,15 @@ fn kill_ends_programs_everywhere() {
         client.query_drop(format!("KILL QUERY {id}")).expect("killed");
         assert_eq!(called.join().expect("it ends"), 1317, "p{n}");
     }
+    for sql in ["CALL p0()", "CALL p1()", "SELECT f()"] {
+        let limited = format!("SET STATEMENT max_statement_time = 0.2 FOR {sql}");
+        assert_eq!(crate::support::error_code(client.query_drop(limited)), 1969, "{sql}");
+    }
     assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM after"), "0\n");
     assert_eq!(rows(&mut client, "SELECT COUNT(*) FROM t"), "3\n");
     // The event, whose session is that of its definer.
     let events = "SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE COMMAND = 'Connect'";
+    wait_until("the event runs", || rows(&mut client, events) != "NULL\n");
     let id = rows(&mut client, events);
     client.query_drop(format!("KILL {id}")).expect("killed");
     wait_until("the event ends", || rows(&mut client, events) == "NULL\n");

@@ -2,13 +2,11 @@
 
 use super::{ColumnRef, Expr, Limit, ObjectName, OrderItem, Query, SelectItem, TableRef};
 
-/// INSERT or REPLACE. LOW_PRIORITY and HIGH_PRIORITY are accepted without effect.
+/// INSERT or REPLACE. LOW_PRIORITY, DELAYED and HIGH_PRIORITY are accepted without effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
     /// REPLACE.
     pub replace: bool,
-    /// DELAYED, which no engine supports.
-    pub delayed: bool,
     pub ignore: bool,
     pub table: ObjectName,
     /// PARTITION (p, ...).

@@ -13,9 +13,8 @@ impl Parser<'_> {
     pub(super) fn insert(&mut self) -> SqlResult<Statement> {
         let replace = self.is("REPLACE");
         self.advance();
-        let delayed = self.eat_word("DELAYED");
-        if !(delayed || replace && self.is("HIGH_PRIORITY")) {
-            self.eat_any(&["LOW_PRIORITY", "HIGH_PRIORITY"]);
+        if !(replace && self.is("HIGH_PRIORITY")) {
+            self.eat_any(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]);
         }
         let ignore = !replace && self.eat_word("IGNORE");
         self.eat_word("INTO");
@@ -51,7 +50,6 @@ impl Parser<'_> {
         let returning = self.returning()?;
         Ok(Statement::Insert(Box::new(Insert {
             replace,
-            delayed,
             ignore,
             table,
             partitions,

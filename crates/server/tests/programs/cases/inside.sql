@@ -51,13 +51,6 @@ create trigger tc after update on c for each row insert into lg values (concat('
 update ignore c set b = a//
 select * from lg//
 select * from c//
-==== INSERT DELAYED
-create table t (a int primary key)//
-insert delayed into t values (1)//
-replace delayed into t values (1)//
-insert low_priority into t values (2)//
-insert delayed into t values (2) on duplicate key update a = 3//
-select * from t//
 ==== Expressions that may call no stored function
 create function f1(x int) returns int return x//
 create function fs() returns varchar(20) return 'select 1'//
