@@ -196,6 +196,11 @@ fn seconds(text: &str) -> Option<Duration> {
     text.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok())
 }
 
+/// Parses the length of a measurement.
+fn positive_seconds(text: &str) -> Option<Duration> {
+    seconds(text).filter(|length| !length.is_zero())
+}
+
 fn protocol(text: &str) -> Option<Protocol> {
     [Protocol::Prepared, Protocol::Text].into_iter().find(|p| p.name() == text)
 }
@@ -215,7 +220,7 @@ fn parse_run(mut words: Words) -> Result<Command, String> {
         match name {
             "--quick" => quick = true,
             "--servers" => contestants = Some(words.list(name, Contestant::parse)?),
-            "--seconds" => length = Some(words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?),
+            "--seconds" => length = Some(words.read(name, positive_seconds)?),
             "--warm" => warm = Some(words.read(name, seconds)?),
             "--repeats" => repeats = Some(words.read(name, positive)?),
             "--clients" => overrides.clients = Some(words.list(name, positive)?),
@@ -357,7 +362,7 @@ fn parse_engine(mut words: Words) -> Result<Command, String> {
     while let Some(word) = words.next() {
         let name = word.as_str();
         match name {
-            "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
+            "--seconds" => asked.measure = words.read(name, positive_seconds)?,
             "--repeats" => asked.repeats = words.read(name, positive)?,
             "--hold" => asked.hold = words.read(name, seconds)?,
             "--cohortd" => asked.programs = words.list(name, |path| Some(PathBuf::from(path)))?,
@@ -383,7 +388,7 @@ fn parse_backup(mut words: Words) -> Result<Command, String> {
         let name = word.as_str();
         match name {
             "--mib" => asked.mib = words.read(name, |s| s.parse().ok().filter(|n| *n > 0))?,
-            "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
+            "--seconds" => asked.measure = words.read(name, positive_seconds)?,
             "--repeats" => asked.repeats = words.read(name, positive)?,
             "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
             "--dir" => asked.dir = words.value(name)?.into(),
@@ -443,7 +448,7 @@ fn parse_programs(mut words: Words) -> Result<Command, String> {
         let name = word.as_str();
         match name {
             "--scale" => asked.scale = words.read(name, |s| s.parse().ok().filter(|n| *n > 0.0))?,
-            "--seconds" => asked.measure = words.read(name, |s| seconds(s).filter(|d| !d.is_zero()))?,
+            "--seconds" => asked.measure = words.read(name, positive_seconds)?,
             "--repeats" => asked.repeats = words.read(name, positive)?,
             "--servers" => asked.contestants = words.list(name, Contestant::parse)?,
             "--cohortd" => asked.cohortd = Some(words.value(name)?.into()),
