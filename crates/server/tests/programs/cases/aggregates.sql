@@ -106,7 +106,7 @@ prepare s from 'select g, aset(a) from t where a > ? group by g'//
 set @p = 0//
 execute s using @p//
 execute s using @p//
-select g, aexit(a) as n from t group by g union select 1, aexit(a) from t order by n//
+select g, aexit(a) as n from t group by g union select 1, aexit(a) from t order by n, g//
 select aexit(a) from t group by g having count(*) > 1 order by g//
 select distinct aexit(a) from t group by g//
 select group_concat(n) from (select aexit(a) as n from t group by g) d//
