@@ -6,7 +6,7 @@
 //! the case. PostgreSQL runs the same programs in PL/pgSQL.
 //!
 //! The case `call` is a load of 64 clients, which call a procedure of five statements in a transaction. The
-//! case `routines` measures the memory of routines that were called.
+//! case `tpcc` runs TPC-C's transactions as procedures. The case `routines` measures the memory of routines that were called.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ use crate::driver::{self, Load};
 use crate::process;
 use crate::servers::{Contestant, Server, Setup};
 use crate::tables::{self, SCHEMA};
+use crate::tpcc::{self, procedures};
 use crate::turns::{text, turns};
 use crate::workload::{Keys, Parameter, Protocol, Scale, Schema, Step, Table, Workload};
 
@@ -217,6 +218,11 @@ const FIVE: Texts = [
      UPDATE sbtest1 SET c = 'changed' WHERE id = row_id AND k = found; END $$",
 ];
 
+/// TPC-C's transactions as procedures, and the numbers of terminals.
+const TPCC: &str = "tpcc";
+const TERMINALS: [u32; 2] = [1, 16];
+const WAREHOUSES: u32 = 2;
+
 /// The measurement of the memory of routines, and their number at full scale.
 const ROUTINES: &str = "routines";
 const ROUTINES_COUNT: f64 = 10_000.0;
@@ -230,7 +236,7 @@ struct Sample {
 
 /// Returns the names of all cases.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    CASES.iter().map(|case| case.name).chain([CALL, ROUTINES])
+    CASES.iter().map(|case| case.name).chain([CALL, TPCC, ROUTINES])
 }
 
 /// Measures, and prints the table.
@@ -255,7 +261,7 @@ fn measure_all(asked: &ProgramsRun, setup: &Setup) -> Result<(), String> {
     for contestant in &asked.contestants {
         eprintln!("{}: starting, filling tables", contestant.label);
         let mut server = Server::start(contestant, setup)?;
-        let filled = fill(&server, &cases, asked.scale, is_wanted(CALL));
+        let filled = fill(&server, &cases, asked.scale, [is_wanted(CALL), is_wanted(TPCC)]);
         filled.map_err(|error| server.complaint(&error))?;
         server.pause();
         servers.push(server);
@@ -276,6 +282,24 @@ fn measure_all(asked: &ProgramsRun, setup: &Setup) -> Result<(), String> {
         eprintln!("{CALL}: {}", CALLS.about);
         let found = turns(&mut servers, asked.repeats, |server| call(server, asked.measure))?;
         println!("{}", line(&format!("{CALL}, {CLIENTS} clients"), "call", &found));
+    }
+    if is_wanted(TPCC) {
+        for terminals in TERMINALS {
+            eprintln!("{TPCC}: {terminals} terminals");
+            let warm = Duration::from_secs(1);
+            let found = turns(&mut servers, asked.repeats, |server| {
+                let done = procedures::run(server, WAREHOUSES, terminals, warm, asked.measure)?;
+                let nanos = 1e9 / done.transactions.max(1) as f64;
+                Ok(Sample { elapsed: done.seconds * nanos, processor: done.server_seconds * nanos })
+            })?;
+            println!("{}", line(&format!("{TPCC}, {terminals} terminals"), "transaction", &found));
+        }
+        for server in &mut servers {
+            server.resume();
+            let checked = tpcc::check(&server.address);
+            checked.map_err(|error| server.complaint(&error))?;
+            server.pause();
+        }
     }
     if is_wanted(ROUTINES) {
         let count = (ROUTINES_COUNT * asked.scale) as u64;
@@ -305,7 +329,7 @@ impl Case {
     }
 }
 
-fn fill(server: &Server, cases: &[&Case], scale: f64, calls: bool) -> Result<(), String> {
+fn fill(server: &Server, cases: &[&Case], scale: f64, [calls, tpcc]: [bool; 2]) -> Result<(), String> {
     let mut connection = tables::create_schema(&server.address).map_err(text)?;
     let dialect = connection.dialect();
     for case in cases {
@@ -318,6 +342,11 @@ fn fill(server: &Server, cases: &[&Case], scale: f64, calls: bool) -> Result<(),
         let filled = tables::prepare(&mut connection, Schema::Sbtest, SBTEST);
         let made = filled.and_then(|()| connection.query(of(FIVE, dialect)));
         made.map_err(|error| format!("{CALL}: {error}"))?;
+    }
+    if tpcc {
+        let filled = tpcc::load(&mut connection, WAREHOUSES);
+        let made = filled.and_then(|()| procedures::create(&mut connection));
+        made.map_err(|error| format!("{TPCC}: {error}"))?;
     }
     Ok(())
 }

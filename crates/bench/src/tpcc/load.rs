@@ -1,8 +1,9 @@
 //! The nine tables and their initial contents.
 
 use crate::connection::{Connection, ConnectionError};
+use crate::dialect::Dialect;
 use crate::random::Random;
-use crate::tpcc::terminal::last_name;
+use crate::tpcc::inputs::last_name;
 use crate::tpcc::{CUSTOMERS, DISTRICTS, ITEMS};
 
 /// Size of one INSERT.
@@ -22,13 +23,12 @@ const TABLES: &[&str] = &[
      c_street_2 VARCHAR(20), c_city VARCHAR(20), c_state CHAR(2), c_zip CHAR(9), c_phone CHAR(16), \
      c_since DATETIME, c_credit CHAR(2), c_credit_lim DECIMAL(12,2), c_discount DECIMAL(4,4), \
      c_balance DECIMAL(12,2), c_ytd_payment DECIMAL(12,2), c_payment_cnt SMALLINT, c_delivery_cnt SMALLINT, \
-     c_data VARCHAR(500), PRIMARY KEY (c_w_id, c_d_id, c_id), \
-     KEY customer_name (c_w_id, c_d_id, c_last, c_first))",
+     c_data VARCHAR(500), PRIMARY KEY (c_w_id, c_d_id, c_id))",
     "CREATE TABLE history (h_c_id INT, h_c_d_id TINYINT, h_c_w_id SMALLINT, h_d_id TINYINT, \
      h_w_id SMALLINT, h_date DATETIME, h_amount DECIMAL(6,2), h_data VARCHAR(24))",
     "CREATE TABLE orders (o_id INT NOT NULL, o_d_id TINYINT NOT NULL, o_w_id SMALLINT NOT NULL, o_c_id INT, \
      o_entry_d DATETIME, o_carrier_id TINYINT, o_ol_cnt TINYINT, o_all_local TINYINT, \
-     PRIMARY KEY (o_w_id, o_d_id, o_id), KEY order_customer (o_w_id, o_d_id, o_c_id, o_id))",
+     PRIMARY KEY (o_w_id, o_d_id, o_id))",
     "CREATE TABLE new_orders (no_o_id INT NOT NULL, no_d_id TINYINT NOT NULL, no_w_id SMALLINT NOT NULL, \
      PRIMARY KEY (no_w_id, no_d_id, no_o_id))",
     "CREATE TABLE order_line (ol_o_id INT NOT NULL, ol_d_id TINYINT NOT NULL, ol_w_id SMALLINT NOT NULL, \
@@ -44,10 +44,23 @@ const TABLES: &[&str] = &[
      PRIMARY KEY (s_w_id, s_i_id))",
 ];
 
+const INDEXES: &[&str] = &[
+    "CREATE INDEX customer_name ON customer (c_w_id, c_d_id, c_last, c_first)",
+    "CREATE INDEX order_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",
+];
+
 /// Creates and fills the tables for the given number of warehouses.
 pub fn load(connection: &mut Connection, warehouses: u32) -> Result<(), ConnectionError> {
     for table in TABLES {
-        connection.query(table)?;
+        match connection.dialect() {
+            Dialect::MySql => connection.query(table)?,
+            Dialect::Postgres => {
+                connection.query(&table.replace("TINYINT", "SMALLINT").replace("DATETIME", "TIMESTAMP"))?
+            }
+        };
+    }
+    for index in INDEXES {
+        connection.query(index)?;
     }
     let mut random = Random::new(7);
     items(connection, &mut random)?;

@@ -2,14 +2,17 @@
 //! figure is the maximum of the server with a number of terminals.
 //!
 //! [`load`] fills the nine tables as clause 4.3 of the standard describes. [`run`] drives terminals, each
-//! with its own connection, from one thread. [`check`] verifies the consistency conditions of clause 3.3.2,
+//! with its own connection, from one thread. [`procedures`] runs the same transactions as stored procedures.
+//! [`check`] verifies the consistency conditions of clause 3.3.2,
 //! which each state of the tables fulfils.
 //!
 //! Deviations from the standard: terminals are not bound to a district, its response times are not required,
 //! and figures count transactions of all kinds, not only new orders.
 
+mod inputs;
 mod line;
 mod load;
+pub mod procedures;
 mod terminal;
 
 use std::cell::Cell;
