@@ -134,12 +134,12 @@ impl Assigner<'_> {
         if described.nullable {
             return Ok(Value::Null);
         }
+        if self.keeps_null {
+            return Ok(Value::Null);
+        }
         // In every mode, NULL for a TIMESTAMP NOT NULL column stands for the current time.
         if described.ty.kind == TypeKind::Timestamp {
             return self.store(ctx, column, Value::Timestamp(ctx.env.now_micros), 1);
-        }
-        if self.keeps_null {
-            return Ok(Value::Null);
         }
         let error = SqlError::bad_null(&described.name);
         let is_error = match self.strictness {
@@ -220,7 +220,7 @@ impl Assigner<'_> {
                     return Err(error);
                 }
                 ctx.push_warning(Warning { level: Level::Warning, error });
-                Ok(described.ty.implicit_default())
+                Ok(if self.keeps_null { Value::Null } else { described.ty.implicit_default() })
             }
         }
     }

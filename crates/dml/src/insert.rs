@@ -165,8 +165,12 @@ impl Insert<'_> {
             }
             OnDuplicate::Refuse | OnDuplicate::Replace => false,
         };
-        let is_missing =
-            |column: &usize| matches!(plan.defaults[*column], Default::Missing) && !is_assigned(*column);
+        let is_left_to_hooks = |column: usize| plan.steps.unassigned().contains(&column);
+        let is_missing = |column: &usize| {
+            matches!(plan.defaults[*column], Default::Missing)
+                && !is_assigned(*column)
+                && !is_left_to_hooks(*column)
+        };
         let mut refused = None;
         for &column in plan.unnamed.iter().filter(|column| is_missing(column)) {
             match self.pipeline.assigner.default(&ctx.eval, column, &plan.defaults[column], &[], 1) {
@@ -256,8 +260,14 @@ impl Insert<'_> {
                 _ => column.ty.implicit_default(),
             }
         }));
+        for &column in self.plan.steps.unassigned() {
+            self.row[column] = Value::Null;
+        }
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
+            if self.plan.steps.unassigned().contains(&column) {
+                continue;
+            }
             // A missing default was reported before the first row.
             if !default.reads_row() && !matches!(default, Default::Missing) {
                 let number = self.number();
@@ -461,8 +471,8 @@ impl Insert<'_> {
             return Ok(false);
         }
         // A row of a referenced table is always deleted and inserted, so that foreign key actions run; and
-        // with hooks, so that they see both.
-        let is_deleted = !self.plan.table.referenced_by.is_empty() || self.plan.steps.has_hooks();
+        // with hooks of deletes, so that they see both.
+        let is_deleted = !self.plan.table.referenced_by.is_empty() || self.plan.steps.has_delete_hooks();
         if !is_deleted && self.writer.table().is_last_unique(duplicate.index) {
             if self.existing == new {
                 return Ok(true);

@@ -96,7 +96,7 @@ impl InsertPlan {
             _ => columns(&binder, &table, &insert.columns)?,
         };
         use_inserted(ctx, &scope, insert, &columns)?;
-        let mut defaults = (0..table.columns.len())
+        let defaults = (0..table.columns.len())
             .map(|column| Default::of(&binder, &table, column))
             .collect::<SqlResult<Vec<_>>>()?;
         refuse_ambiguous(ctx, insert, &scope)?;
@@ -147,7 +147,10 @@ impl InsertPlan {
         };
         let updated: Vec<usize> = assignments_of(&on_duplicate).iter().map(|a| a.column).collect();
         let mut steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
-        steps.fill(&mut defaults, &unnamed);
+        // MariaDB reports those of INSERT .. SELECT before the hooks run.
+        if matches!(rows, Rows::Values(_)) {
+            steps.leave_to_hooks(&table, &unnamed);
+        }
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };
         let returned = Returned { table: &table, scope: returned_scope, statement, items: &insert.returning };
         let returning = Returning::plan(ctx, returned, query)?;
@@ -188,9 +191,11 @@ impl InsertPlan {
         let binder = Binder::new(ctx, &scope, Clause::Values);
         let all = 0..table.columns.len();
         let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
-        let mut defaults = defaults.collect::<SqlResult<Vec<_>>>()?;
+        let defaults = defaults.collect::<SqlResult<Vec<_>>>()?;
         let unnamed: Vec<usize> = all.filter(|column| !columns.contains(column)).collect();
-        steps.fill(&mut defaults, &unnamed);
+        if matches!(rows, Rows::Values(_)) {
+            steps.leave_to_hooks(&table, &unnamed);
+        }
         Ok(InsertPlan {
             defaults,
             unnamed,

@@ -296,8 +296,11 @@ impl LoadPlan {
             _ if column.nullable => Value::Null,
             _ => column.ty.implicit_default(),
         });
-        let start = start.collect();
+        let mut start: Vec<Value> = start.collect();
         let mut insert = InsertPlan::loading(plan, ctx.session, table, columns, on_duplicate)?;
+        for column in insert.steps.lacking_values(&insert.table) {
+            start[column] = Value::Null;
+        }
         // A column without a default is not an error here.
         let unnamed = std::mem::take(&mut insert.unnamed);
         Ok(LoadPlan { insert, unnamed, targets, assignments, start, charset })
@@ -366,7 +369,10 @@ impl LoadPlan {
                 let width = insert.row.len();
                 assignment.ask(ctx, n, &mut answers, &mut insert.row)?;
                 let value = match cell {
-                    Cell::Default => self.default(ctx, insert, *column)?,
+                    Cell::Default => {
+                        let default = &self.insert.defaults[*column];
+                        insert.pipeline.assigner.default(&ctx.eval, *column, default, &insert.row, row)?
+                    }
                     Cell::Expr(expr) => {
                         let value = expr.eval(&insert.row, &ctx.eval)?.into_owned();
                         insert.store(&ctx.eval, *column, value, row)?
@@ -394,8 +400,11 @@ impl LoadPlan {
 
     /// Fills the columns without a field with their defaults, or the default of their type.
     fn fill_unnamed(&self, ctx: &StatementContext<'_>, insert: &mut Insert<'_>) -> SqlResult<()> {
-        for column in &self.unnamed {
-            insert.row[*column] = self.default(ctx, insert, *column)?;
+        for &column in &self.unnamed {
+            let is_left = self.insert.steps.unassigned().contains(&column);
+            if !is_left || matches!(self.insert.defaults[column], Default::Missing) {
+                insert.row[column] = self.default(ctx, insert, column)?;
+            }
         }
         Ok(())
     }
@@ -451,6 +460,8 @@ impl LoadPlan {
                 insert.store(&ctx.eval, column, value, row)?
             }
             Field::Value { is_null: true } if described.nullable || described.auto_increment => Value::Null,
+            // Hooks may replace it.
+            Field::Value { is_null: true } if insert.pipeline.assigner.keeps_null => Value::Null,
             Field::Value { is_null: true } => {
                 let text = format!(
                     "Column set to default value; NULL supplied to NOT NULL column '{}' at row {row}",

@@ -87,8 +87,12 @@ impl RowHook for Unlogged {
         Unlogged::run(ctx, |ctx| self.0.before(ctx, old, new))
     }
 
-    fn sets(&self, column: usize) -> bool {
-        self.0.sets(column)
+    fn precedes_inserts(&self) -> bool {
+        self.0.precedes_inserts()
+    }
+
+    fn sees_deletes(&self) -> bool {
+        self.0.sees_deletes()
     }
 
     fn after(

@@ -40,7 +40,7 @@
 
 use std::sync::Arc;
 
-use cohort_catalog::{OnUpdate, Table};
+use cohort_catalog::{DefaultValue, OnUpdate, Table};
 use cohort_plan::{PlanContext, RowCheck};
 use cohort_row::{Duplicate, TableWriter};
 use cohort_session::{RowHook, SessionState, StatementContext};
@@ -56,7 +56,7 @@ pub(crate) struct RowSteps {
     /// The conditions of views WITH CHECK OPTION.
     view_checks: Vec<RowCheck>,
     hooks: Vec<Arc<dyn RowHook>>,
-    /// Columns without a default that an INSERT does not name, because hooks may set them.
+    /// NOT NULL columns without DEFAULT that an INSERT does not name. Hooks see NULL and may set them.
     unassigned: Vec<usize>,
     /// ON UPDATE CURRENT_TIMESTAMP columns that the statement does not assign.
     touched: Vec<usize>,
@@ -127,18 +127,34 @@ impl RowSteps {
         !self.hooks.is_empty()
     }
 
-    /// Gives NULL to columns without a default that hooks may set. `unnamed` are the columns that the INSERT
-    /// does not name.
-    pub(crate) fn fill(&mut self, defaults: &mut [assign::Default], unnamed: &[usize]) {
-        for (column, default) in defaults.iter_mut().enumerate() {
-            if matches!(default, assign::Default::Missing) && self.hooks.iter().any(|hook| hook.sets(column))
-            {
-                *default = assign::Default::Value(Value::Null);
-                if unnamed.contains(&column) {
-                    self.unassigned.push(column);
-                }
-            }
+    /// Returns whether hooks see deleted rows.
+    pub(crate) fn has_delete_hooks(&self) -> bool {
+        self.hooks.iter().any(|hook| hook.sees_deletes())
+    }
+
+    /// Returns the NOT NULL columns without DEFAULT if hooks precede inserts. As in MariaDB, the hooks see NULL
+    /// in such a column without a value, and NULL is reported after they have run.
+    pub(crate) fn lacking_values(&self, table: &Table) -> Vec<usize> {
+        let lacks_value = |column: &usize| {
+            let column = &table.columns[*column];
+            let has_value = column.nullable || column.auto_increment || column.generated.is_some();
+            !has_value && matches!(column.default, DefaultValue::None)
+        };
+        match self.hooks.iter().any(|hook| hook.precedes_inserts()) {
+            true => (0..table.columns.len()).filter(lacks_value).collect(),
+            false => Vec::new(),
         }
+    }
+
+    /// Leaves columns that an INSERT does not name to the hooks.
+    pub(crate) fn leave_to_hooks(&mut self, table: &Table, unnamed: &[usize]) {
+        self.unassigned = self.lacking_values(table);
+        self.unassigned.retain(|column| unnamed.contains(column));
+    }
+
+    /// Returns the columns that an INSERT leaves to the hooks.
+    pub(crate) fn unassigned(&self) -> &[usize] {
+        &self.unassigned
     }
 
     /// Returns the columns that an UPDATE may change besides those that the statement assigns.

@@ -86,7 +86,14 @@ impl cohort_types::TimeZone for TimeZone {
                 return LocalToUtc::Exact(as_utc - offset).in_range();
             }
         }
-        LocalToUtc::Gap(as_utc - before).in_range()
+        // As in MariaDB, a skipped time is the moment of the change.
+        let is_later = |utc: i64| i64::from(self.offset_seconds(utc)) * 1_000_000 != before;
+        let (mut earlier, mut later) = (as_utc - day, as_utc + day);
+        while later - earlier > 1 {
+            let middle = earlier + (later - earlier) / 2;
+            *if is_later(middle) { &mut later } else { &mut earlier } = middle;
+        }
+        LocalToUtc::Gap(later + as_utc.rem_euclid(1_000_000)).in_range()
     }
 
     fn to_local(&self, utc_micros: i64) -> DateTime {

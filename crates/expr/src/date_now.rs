@@ -158,10 +158,8 @@ fn unix_timestamp(a: Args<'_>) -> SqlResult<Value> {
         return Ok(Value::Null);
     }
     match a.ctx.env.time_zone.to_utc(&local) {
-        cohort_types::LocalToUtc::Exact(micros) => seconds(&a, micros),
-        // The clock skipped this time: the result is the moment of the change.
-        cohort_types::LocalToUtc::Gap(micros) => {
-            seconds(&a, micros.div_euclid(3_600_000_000) * 3_600_000_000)
+        cohort_types::LocalToUtc::Exact(micros) | cohort_types::LocalToUtc::Gap(micros) => {
+            seconds(&a, micros)
         }
         cohort_types::LocalToUtc::OutOfRange if local == epoch(&a) => seconds(&a, 0),
         cohort_types::LocalToUtc::OutOfRange => Ok(Value::Null),

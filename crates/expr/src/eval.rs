@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use cohort_types::{CountBytes, Decimal, Interrupt, SqlError, SqlMode, SqlResult, TimeZone as _, Value};
+use smallvec::SmallVec;
 
 use crate::args::Args;
 use crate::compare::{CompareHow, compare_operands, read_constant};
@@ -517,7 +518,7 @@ fn call_back(node: &CallBack, row: &[Value], ctx: &EvalContext<'_>) -> SqlResult
     // Parameters are variables: in strict mode, a warning of an argument is an error.
     let abort = ctx.replace_abort_on_warning(ctx.env.sql_mode.is_strict());
     let args = node.args.iter().map(|arg| arg.eval(row, ctx).map(Cow::into_owned));
-    let args = args.collect::<SqlResult<Vec<_>>>();
+    let args = args.collect::<SqlResult<SmallVec<[Value; 4]>>>();
     ctx.replace_abort_on_warning(abort);
     ctx.subqueries()?.call(node, &args?, ctx)
 }

@@ -14,7 +14,7 @@ use cohort_tls::TlsStream;
 use cohort_types::SqlError;
 
 use crate::accounts::{Account, Found, Method};
-use crate::backend::{ConnectionInfo, MultiStatements, Session};
+use crate::backend::{ConnectionInfo, MultiStatements};
 use crate::commands::OnlyError;
 use crate::connection::{After, Connection, Inner};
 use crate::shared::Shared;
@@ -240,31 +240,23 @@ fn become_user(
     }
 }
 
+/// Runs init_connect in the session. If it fails, the connection ends with error 1184.
 fn run_init_connect(
     connection: &Connection,
     inner: &mut Inner,
     candidate: &Candidate,
 ) -> Result<(), SqlError> {
-    let session = inner.session.as_mut().expect("the user has one");
-    let of = (connection.id, candidate.database.as_deref(), &*candidate.user, &*connection.peer.host);
-    init_connect(connection.shared(), &mut **session, of)
-}
-
-/// Runs init_connect in a session, which has an id, a database, a user and a host. If it fails, the
-/// connection ends with error 1184.
-pub(crate) fn init_connect(
-    shared: &Shared,
-    session: &mut dyn Session,
-    (id, schema, user, host): (ConnectionId, Option<&str>, &str, &str),
-) -> Result<(), SqlError> {
+    let shared = connection.shared();
     let Some(sql) = shared.globals.text(VarId::InitConnect).filter(|sql| !sql.is_empty()) else {
         return Ok(());
     };
+    let session = inner.session.as_mut().expect("the user has one");
     let mut outcome = OnlyError(None);
     session.query(sql.as_bytes(), &mut outcome);
     let Some(error) = outcome.0 else { return Ok(()) };
     shared.log.warning(format_args!("init_connect query failed: {}", one_line(&error.message)));
-    Err(SqlError::init_connect_failed(id, schema.unwrap_or("unconnected"), user, host))
+    let schema = candidate.database.as_deref().unwrap_or("unconnected");
+    Err(SqlError::init_connect_failed(connection.id, schema, &candidate.user, &connection.peer.host))
 }
 
 /// Result of verifying a client's response.

@@ -28,6 +28,19 @@ pub struct Callee(pub Box<dyn StatementFunction>);
 pub trait StatementFunction: Send + Sync {
     /// Runs the function within the transaction of the calling statement, and within that statement.
     fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value>;
+
+    /// Runs a function that the statement has called before and that uses the values of its arguments alone.
+    /// Returns `None` without any effect if [`StatementFunction::call`] must run it. `check` looks at KILL and
+    /// the time limit.
+    fn call_again(
+        &self,
+        args: &[Value],
+        session: &SessionState,
+        check: &mut dyn FnMut() -> SqlResult<()>,
+    ) -> SqlResult<Option<Value>> {
+        let _ = (args, session, check);
+        Ok(None)
+    }
 }
 
 /// The functions that run statements.

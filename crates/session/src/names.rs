@@ -151,6 +151,16 @@ impl StatementFunction for OfView {
         let outcome = self.function.0.call(args, ctx);
         outcome.map_err(|error| cohort_plan::hidden_by_view(&self.view, error))
     }
+
+    fn call_again(
+        &self,
+        args: &[Value],
+        session: &SessionState,
+        check: &mut dyn FnMut() -> SqlResult<()>,
+    ) -> SqlResult<Option<Value>> {
+        let outcome = self.function.0.call_again(args, session, check);
+        outcome.map_err(|error| cohort_plan::hidden_by_view(&self.view, error))
+    }
 }
 
 impl Names for SessionNames<'_> {

@@ -20,10 +20,13 @@ pub trait RowHook: Send + Sync {
         new: Option<&mut [Value]>,
     ) -> SqlResult<()>;
 
-    /// Returns whether [`RowHook::before`] may set a column of an inserted row. Such a column needs no
-    /// default.
-    fn sets(&self, column: usize) -> bool {
-        let _ = column;
+    /// Returns whether [`RowHook::before`] looks at inserted rows. It may set columns that have no default.
+    fn precedes_inserts(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the hook looks at deleted rows.
+    fn sees_deletes(&self) -> bool {
         false
     }
 

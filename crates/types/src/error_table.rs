@@ -608,6 +608,9 @@ macro_rules! error_table {
         UnknownTimeZone = 1298, "HY000" {
             unknown_time_zone(name: impl Display) = "Unknown or incorrect time zone: '{name}'";
         };
+        WarnInvalidTimestamp = 1299, "HY000" {
+            invalid_timestamp(column: &str, row: u64) = "Invalid TIMESTAMP value in column '{column}' at row {row}";
+        };
         InvalidCharacterString = 1300, "HY000" {
             invalid_character_string(charset: &str, bytes: &[u8]) =
                 "Invalid {charset} character string: '{}'", printable_clipped(bytes, 64);

@@ -64,16 +64,21 @@ struct StoredFunction {
 }
 
 impl StatementFunction for StoredFunction {
-    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+    fn call_again(
+        &self,
+        args: &[Value],
+        session: &SessionState,
+        check: &mut dyn FnMut() -> SqlResult<()>,
+    ) -> SqlResult<Option<Value>> {
         // With the definer of a view it is another call.
         let is_own = !self.routine.by_invoker || self.definer.is_none();
-        let definition = Arc::as_ptr(&self.routine).cast();
-        if is_own
-            && let Some(bound) = ctx.session.called.find::<Bound>(definition)
-            && let Some(value) = bound.call_typed(args, &mut || ctx.check_interrupt())?
-        {
-            return Ok(value);
+        match session.called.find::<Bound>(Arc::as_ptr(&self.routine).cast()) {
+            Some(bound) if is_own => bound.call_typed(args, check),
+            _ => Ok(None),
         }
+    }
+
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
         let definer = match self.routine.by_invoker {
             true => self.definer.as_ref(),
             false => Some(&self.routine.definer),

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use cohort_catalog::{Table, Trigger};
 use cohort_program::{Bound, NewRow, ProgramKind, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
-use cohort_sql::ast::{TriggerEvent, TriggerTiming, Variable};
+use cohort_sql::ast::{TriggerEvent, TriggerTiming};
 use cohort_types::{Privilege, SqlResult, Value};
 
 use super::cache::Compiled;
@@ -118,15 +118,12 @@ impl RowHook for TableTriggers {
         self.run(TriggerTiming::Before, ctx, old, new.map(NewRow::Change))
     }
 
-    fn sets(&self, column: usize) -> bool {
-        let name = &self.table.columns[column].name;
-        let mut before = self.table.triggers_of(TriggerTiming::Before, TriggerEvent::Insert);
-        before.any(|trigger| {
-            self.compiled(trigger).is_ok_and(|compiled| {
-                let mut assigned = compiled.program.assigned();
-                assigned.any(|to| matches!(to, Variable::New(known) if known.eq_ignore_ascii_case(name)))
-            })
-        })
+    fn precedes_inserts(&self) -> bool {
+        self.table.triggers_of(TriggerTiming::Before, TriggerEvent::Insert).next().is_some()
+    }
+
+    fn sees_deletes(&self) -> bool {
+        self.table.triggers.iter().any(|trigger| trigger.event == TriggerEvent::Delete)
     }
 
     fn after(

@@ -129,6 +129,14 @@ impl Storage for TrxStorage<'_> {
         let Some(found) = function.function.downcast_ref::<Callee>() else {
             return Err(SqlError::does_not_exist("FUNCTION", &function.name));
         };
+        let trx = &*self.trx;
+        let mut check = || {
+            trx.check_killed()?;
+            row_done(eval)
+        };
+        if let Some(value) = found.0.call_again(args, self.session, &mut check)? {
+            return Ok(value);
+        }
         let (text, param_at, params) = self.text;
         let mut ctx = StatementContext {
             db: self.db,

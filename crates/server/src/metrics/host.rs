@@ -20,7 +20,7 @@ use crate::accounts::{Account, Method};
 use crate::backend::{ConnectionInfo, MultiStatements};
 use crate::connection;
 use crate::listen::peer_over_tcp;
-use crate::login::{Verdict, init_connect, judge, warn_of_refusal};
+use crate::login::{Verdict, judge, warn_of_refusal};
 use crate::shared::Shared;
 
 /// Maximum length of a token.
@@ -93,10 +93,8 @@ impl ServerHost {
             encryption: owner.encryption.as_ref().map(|encryption| encryption.session.clone()),
             is_local: false,
         };
-        let mut session = shared.backend.connect(info, Box::new(|| ()))?;
-        if !account.is_super {
-            init_connect(shared, &mut *session, (id, None, &owner.user, &owner.peer.host))?;
-        }
+        // Without init_connect: it may wait longer than the console's statements may, or change what they mean.
+        let session = shared.backend.connect(info, Box::new(|| ()))?;
         let name = (account.user, account.host);
         let mut session = ConsoleSession::new(Arc::clone(shared), session, place, owner, name, stored);
         for setting in SESSION_SETTINGS {

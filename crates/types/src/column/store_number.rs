@@ -66,6 +66,7 @@ impl Store<'_> {
 
     pub(super) fn integer(&mut self, value: Value) -> SqlResult<Value> {
         let range = self.ty.integer_range().expect("only called for integer types");
+        let is_below_zero = matches!(&value, Value::Decimal(v) if v.is_negative());
         let (wide, rest) = match Store::text_of(self.local(value)) {
             Ok(text) => {
                 let (wide, rest) = integer_of_text(&text.bytes);
@@ -74,7 +75,8 @@ impl Store<'_> {
             Err(value) => (integer_of(&value), None),
         };
         let clamped = wide.clamp(range.0, range.1);
-        if clamped != wide {
+        // As in MariaDB, a decimal below 0 does not fit even if it rounds to 0.
+        if clamped != wide || (self.ty.unsigned && is_below_zero) {
             self.out_of_range()?;
         } else if let Some((rest, text)) = rest {
             self.rest(rest, "integer", &text)?;

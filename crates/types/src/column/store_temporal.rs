@@ -146,8 +146,11 @@ impl Store<'_> {
         let utc = if local.date.is_real() { self.ctx.zone.to_utc(&local) } else { LocalToUtc::OutOfRange };
         match utc {
             LocalToUtc::Exact(micros) => Ok(Value::Timestamp(micros)),
+            LocalToUtc::Gap(_) if self.ctx.strict => {
+                Err(self.incorrect_temporal("datetime", &text_of(&value)))
+            }
             LocalToUtc::Gap(micros) => {
-                self.beyond("datetime", &value)?;
+                self.fail(SqlError::invalid_timestamp(self.ctx.column, self.ctx.row))?;
                 Ok(Value::Timestamp(micros))
             }
             LocalToUtc::OutOfRange => {

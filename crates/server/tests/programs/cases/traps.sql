@@ -262,3 +262,62 @@ create procedure c() begin declare k cursor for select * from nowhere; open k; e
 call c()//
 call nothing()//
 select nothing()//
+==== BEFORE triggers of inserts see NULL in columns without a value
+create table t (id int primary key, s varchar(10) not null, d varchar(10) not null default 'dd', n int not null, v int default 7, t timestamp not null default '2001-01-01 00:00:00', e enum('x', 'y') not null, seen varchar(200))//
+create trigger tb before insert on t for each row begin if new.id = 2 then set new.s = 'set', new.n = 5; end if; set new.seen = concat_ws('|', ifnull(new.s, 'NULL'), ifnull(new.d, 'NULL'), ifnull(new.n, 'NULL'), ifnull(new.v, 'NULL'), ifnull(new.e, 'NULL'), new.t is null); end//
+insert into t (id) values (1)//
+insert into t (id) values (2)//
+insert into t (id, e) values (2, 'x')//
+delete from t//
+insert into t (id, e, s) values (2, 'x', null)//
+replace into t (id, e, s) values (2, 'y', null)//
+insert into t (id, e, s) values (3, 'x', default)//
+insert into t (id, e, s, n, t) values (3, 'x', 'q', 1, null)//
+insert into t (id, e) select 4, 'x'//
+insert into t (id, e) values (5, 'x'), (6, 'y')//
+insert ignore into t (id, e) values (7, 'x'), (8, 'y')//
+insert into t (id, e) values (2, 'x') on duplicate key update n = 4//
+update t set s = null//
+update ignore t set s = null, d = default, n = default//
+select id, s, d, n, v, e, t = '2001-01-01', seen from t//
+select '2\\t\\\\N\\t\\\\N\\t\\\\N\\t\\\\N\\t\\\\N\\t\\\\N\\n1\\n3\\tq' into outfile '../columns.txt' fields escaped by ''//
+delete from t//
+load data infile '../columns.txt' into table t (id, s, d, n, v, t, e)//
+load data infile '../columns.txt' ignore into table t (id, s, d, n, v, t, e)//
+select id, s, d, n, v, e, t = '2001-01-01', seen from t//
+set sql_mode = ''//
+delete from t//
+load data infile '../columns.txt' into table t (id, s, d, n, v, t, e)//
+select id, s, d, n, v, e, t = '2001-01-01', seen from t//
+delete from t//
+load data infile '../columns.txt' into table t (id, @a) set e = 'y'//
+load data infile '../columns.txt' replace into table t (id, @a) set s = default, e = 'y'//
+select id, s, d, n, v, e, t = '2001-01-01', seen from t//
+delete from t//
+insert into t () values ()//
+insert into t (id, s) select 4, null//
+insert into t (id, s) values (5, null), (6, null)//
+select id, s, d, n, v, e, t = '2001-01-01', seen from t//
+==== REPLACE counts a changed row once unless triggers see its deletion
+create table r (id int primary key, w int)//
+create trigger tr after insert on r for each row set @x = concat(@x, new.w)//
+set @x = ''//
+replace into r values (1, 5), (1, 5), (1, 6), (2, 6)//
+select @x//
+create trigger tu before update on r for each row set @x = concat(@x, 'u')//
+replace into r values (1, 6), (1, 7), (2, 6)//
+select @x//
+create trigger td before delete on r for each row set @x = concat(@x, 'd')//
+replace into r values (1, 7), (1, 8), (2, 6)//
+select @x//
+==== A decimal below 0 does not fit UNSIGNED
+create table u (a int unsigned, b decimal(5,1) unsigned)//
+insert into u (a) values (-0.4)//
+insert into u (a) values ('-0.4'), (-0.4e0), (0.4 - 0.4)//
+create procedure p() begin declare x int unsigned default 7; declare d decimal(5,2) default -0.4; declare continue handler for sqlexception begin get diagnostics condition 1 @e = mysql_errno; end; set @e = 0; set x = d; select x, @e; end//
+call p()//
+set sql_mode = ''//
+insert into u values (-0.4, -0.04)//
+select * from u//
+create procedure q() begin declare x int unsigned default 7; declare d decimal(5,2) default -0.4; set x = d; select x; set x = -0.4; select x; end//
+call q()//
