@@ -20,7 +20,7 @@ const WIDTH_MAX: usize = 110;
 const LINES: &[&[&str]] = &[
     &["base", "interleave"],
     &["vfs", "types", "config", "backup_format"],
-    &["log", "locks", "protocol", "tls", "observe"],
+    &["log", "locks", "protocol", "tls", "observe", "clone"],
     &["binlog", "engine"],
     &["engine_rocks", "engine_btree", "commit"],
     &["sql", "catalog", "expr"],
