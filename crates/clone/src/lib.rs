@@ -5,6 +5,7 @@
 //! | `client` | the connection: login, TLS, statements, rows one by one |
 //! | `stream` | the stream of a backup, as pieces of files |
 //! | `receiver` | the receiver of the pieces: checks them and writes them into a target |
+//! | `replace` | a clone takes the place of a server's data, in one step |
 //! | `target` | the directory that is filled, and the state that a failure leaves |
 //! | `failure` | failures by the caller's next step |
 //!
@@ -13,6 +14,7 @@
 pub mod client;
 pub mod failure;
 mod receiver;
+pub mod replace;
 mod stream;
 pub mod target;
 
