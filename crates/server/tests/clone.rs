@@ -214,7 +214,7 @@ fn donors_and_accounts_that_do_not_fit_change_nothing() {
     let refused = as_user("cloner").query_drop(clone_of(&plain, &into)).expect_err("no TLS").to_string();
     assert!(refused.contains("TLS is required"), "{refused}");
     let maria = Maria::source(&[]);
-    maria.sql(&format!("CREATE USER donor IDENTIFIED BY '{SECRET}'"));
+    maria.sql(&format!("CREATE USER donor@localhost IDENTIFIED BY '{SECRET}'"));
     let port = maria.port;
     root.query_drop(format!("SET GLOBAL clone_valid_donor_list = '127.0.0.1:{port}'")).expect("set");
     let sql = format!(
