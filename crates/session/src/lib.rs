@@ -46,6 +46,7 @@ mod account_usage;
 mod annotation;
 mod audit;
 mod called_programs;
+mod callee;
 mod connection;
 mod database;
 mod diagnostics;
@@ -92,6 +93,7 @@ pub use audit::{
     adjusted_users as adjusted_audit_users, changed_tables,
 };
 pub use called_programs::CalledPrograms;
+pub use callee::Callee;
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{
     Database, DatabaseParts, ErrorLogRow, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches,
@@ -100,7 +102,7 @@ pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_kind::{EventKind, event_name};
 pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
-pub use functions::{Callee, FoundFunction, StatementFunction, StatementFunctions};
+pub use functions::{FoundFunction, Returned, StatementFunction, StatementFunctions};
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};
