@@ -1639,6 +1639,10 @@ macro_rules! error_table {
             ties_without_order() = "FETCH ... WITH TIES requires ORDER BY clause to be present";
         };
         SformatError = 4183, "HY000";
+        SfOutInoutArgNotAllowed = 4187, "HY000" {
+            out_argument_not_allowed(number: usize, function: &str) =
+                "OUT or INOUT argument {number} for function {function} is not allowed here";
+        };
         WarnChangeMasterImplicit = 4190, "HY000";
         ChangeMasterMissingRequirement = 4191, "HY000" {
             demotion_needs_slave_pos() =

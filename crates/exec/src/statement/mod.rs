@@ -23,6 +23,7 @@ mod kill;
 mod replication;
 mod session;
 mod show;
+mod show_where;
 mod transaction;
 
 use cohort_protocol::ResultSink;
@@ -37,6 +38,7 @@ use crate::session::Session;
 pub(crate) use kill::kill;
 pub(crate) use session::check_plain;
 pub(crate) use show::{ERROR_COUNT, KnownNow, WARNING_COUNT, constant_limit, count_column};
+pub(crate) use show_where::calling_back;
 use transaction::End;
 pub(crate) use transaction::access_mode;
 
