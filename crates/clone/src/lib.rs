@@ -21,4 +21,4 @@ pub mod target;
 pub use failure::Failure;
 pub use receiver::{MANIFEST_BYTES_MAX, Receiver};
 pub use stream::{Sink, stream};
-pub use target::Target;
+pub use target::{Target, discard};

@@ -16,17 +16,17 @@
 //! ```
 //!
 //! # Invariants
-//! - Before `commit` nothing of the old data is touched. After it the new data are put in place, by this start
-//!   or by the next one: [`complete`] continues where a crash has interrupted it.
+//! - Before `commit` nothing of the old data is touched. After it the new data are put in place, by this
+//!   start or by the next one: [`complete`] continues where a crash has interrupted it.
 //! - No file of the clone is moved before every file of the old data is away, and the name of the directory
 //!   says which of the two moves is under way. So no server ever opens a mix.
-//! - What belongs to the data is a property of the name ([`complete`] asks for it). In addition every name that
-//!   the clone has is moved away. Other files stay: the lock, the identity, keys and certificates, option
-//!   files, error logs.
+//! - What belongs to the data is a property of the name ([`complete`] asks for it). In addition every name
+//!   that the clone has is moved away. Other files stay: the lock, the identity, keys and certificates,
+//!   option files, error logs.
 //!
 //! # On failure
-//! An error leaves a state from which the next start continues. If the new data cannot be opened, the old ones
-//! are in `cohort-clone.old`: the error names them, and the operator can move them back.
+//! An error leaves a state from which the next start continues. If the new data cannot be opened, the old
+//! ones are in `cohort-clone.old`: the error names them, and the operator can move them back.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

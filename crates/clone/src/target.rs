@@ -19,6 +19,11 @@ use cohort_backup_format::{MANIFEST, Manifest, UNFINISHED};
 
 use crate::failure::{Failure, Result};
 
+/// Removes a directory that is not complete. If it cannot be removed, no server starts in it.
+pub fn discard(path: &Path) {
+    let _ = std::fs::remove_dir_all(path);
+}
+
 /// The directory that is being filled.
 pub struct Target {
     path: PathBuf,

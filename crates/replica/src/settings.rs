@@ -262,8 +262,8 @@ impl SourceSettings {
         Ok(())
     }
 
-    /// Returns a CHANGE MASTER statement with all settings but the position in the source's log: it continues by
-    /// GTID. It contains the password.
+    /// Returns a CHANGE MASTER statement with all settings but the position in the source's log: it continues
+    /// by GTID. It contains the password.
     pub fn statement(&self, connection: &str) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
         let list = |ids: &[u32]| {

@@ -10,8 +10,8 @@ use crate::error_log::ErrorLog;
 use crate::init_file;
 use crate::sql_backend::SqlBackend;
 
-/// Sets the report of the clone that the data are, for `performance_schema`. The data were recovered; the data from
-/// before are removed.
+/// Sets the report of the clone that the data are, for `performance_schema`. The data were recovered; the
+/// data from before are removed.
 pub fn opened(backend: &SqlBackend, datadir: &Path, log: &ErrorLog) {
     let db = backend.database();
     if let Err(error) = replace::remove_old(datadir) {
@@ -30,8 +30,8 @@ pub fn opened(backend: &SqlBackend, datadir: &Path, log: &ErrorLog) {
     db.clones.set(report);
 }
 
-/// Runs the statements that the clone has for its first start, before clients and replication are served: position
-/// and connections of a replica. A crash meanwhile repeats them, because nothing was replicated.
+/// Runs the statements that the clone has for its first start, before clients and replication are served:
+/// position and connections of a replica. A crash meanwhile repeats them, because nothing was replicated.
 pub fn run_statements(
     backend: &SqlBackend,
     id: ConnectionId,

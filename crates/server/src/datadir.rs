@@ -16,8 +16,8 @@
 //! in a backup that was not finished, or in an incremental one.
 //!
 //! # Clones
-//! A clone that CLONE INSTANCE has left in the directory takes the place of the data when a process has locked the
-//! directory ([`replace`]). [`DATA`] and the names of the logs say which files are data.
+//! A clone that CLONE INSTANCE has left in the directory takes the place of the data when a process has
+//! locked the directory ([`replace`]). [`DATA`] and the names of the logs say which files are data.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -37,8 +37,8 @@ const IDENTITY_FILE: &str = "cohort.server_uid";
 const IDENTITY_BYTES: usize = 16;
 const FORMAT: &str = "cohort 1";
 
-/// Beginnings of the names of data. The other files of a data directory belong to the installation: the lock, the
-/// identity, keys, certificates, option files, error logs, the history of metrics.
+/// Beginnings of the names of data. The other files of a data directory belong to the installation: the lock,
+/// the identity, keys, certificates, option files, error logs, the history of metrics.
 const DATA: &[&str] = &[
     "cohort.version",
     "cohort.sys",

@@ -1,5 +1,5 @@
-//! CLONE on real servers: over TLS into a new directory and in place of the data, of a replica too; donors that do
-//! not fit, accounts, KILL, SIGKILL at any moment; passwords that must be nowhere.
+//! CLONE on real servers: over TLS into a new directory and in place of the data, of a replica too; donors
+//! that do not fit, accounts, KILL, SIGKILL at any moment; passwords that must be nowhere.
 
 mod support;
 
@@ -184,8 +184,8 @@ fn donors_and_accounts_that_do_not_fit_change_nothing() {
     root.query_drop("CREATE TABLE test.own (id INT)").expect("created");
     for sql in [
         "CREATE USER cloner",
-        "CREATE USER nobody",
-        "GRANT ALL ON test.* TO nobody",
+        "CREATE USER other",
+        "GRANT ALL ON test.* TO other",
         "GRANT CLONE_ADMIN ON *.* TO cloner",
     ] {
         root.query_drop(sql).expect(sql);
@@ -194,9 +194,9 @@ fn donors_and_accounts_that_do_not_fit_change_nothing() {
     list(&recipient, &donor);
     let new = folder.path().join("new");
     let into = format!("DATA DIRECTORY '{}'", new.display());
-    assert_eq!(error_code(as_user("nobody").query_drop(clone_of(&donor, &into))), 1227);
+    assert_eq!(error_code(as_user("other").query_drop(clone_of(&donor, &into))), 1227);
     assert_eq!(error_code(as_user("cloner").query_drop("CLONE LOCAL DATA DIRECTORY '/x/y'")), 1227);
-    let denied = as_user("nobody").query_drop("SET GLOBAL clone_valid_donor_list = 'a:1'");
+    let denied = as_user("other").query_drop("SET GLOBAL clone_valid_donor_list = 'a:1'");
     assert_eq!(error_code(denied), 1227);
     let wrong = clone_of(&donor, &into).replace(SECRET, "wrong");
     let refused = as_user("cloner").query_drop(wrong).expect_err("a wrong password").to_string();

@@ -1,7 +1,7 @@
 //! The clone that runs or ran last: `performance_schema.clone_status` and `clone_progress`.
 //!
-//! A clone that replaces the data of its server is reported by the server that starts in them, so a report has
-//! a text form ([`CloneReport::encode`]) that goes along with the data.
+//! A clone that replaces the data of its server is reported by the server that starts in them, so a report
+//! has a text form ([`CloneReport::encode`]) that goes along with the data.
 
 use std::fmt::Write as _;
 

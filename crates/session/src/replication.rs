@@ -112,8 +112,8 @@ pub trait ReplicaControl: Send + Sync {
     /// Returns the configuration and status of each connection, for `performance_schema`.
     fn reports(&self) -> Vec<SourceReport>;
 
-    /// Returns statements that make the same connections again in another data directory, with their passwords.
-    /// They continue by GTID, because file positions belong to the rows of this directory.
+    /// Returns statements that make the same connections again in another data directory, with their
+    /// passwords. They continue by GTID, because file positions belong to the rows of this directory.
     fn again(&self) -> Vec<String>;
 
     /// Returns the rows of SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.

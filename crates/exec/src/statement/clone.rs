@@ -1,16 +1,17 @@
 //! CLONE: a copy of this server or of another one, as a directory in which a server starts.
 //!
 //! # Concepts
-//! CLONE LOCAL is BACKUP SERVER TO a new directory. CLONE INSTANCE receives the stream of another server's backup
-//! (`cohort_clone`) on a thread of its own; the statement's fiber waits for it, shows the progress, and passes on
-//! KILL and `max_statement_time`, which end the connection to the *donor*. With DATA DIRECTORY the clone lies in a
-//! new directory. Without it the clone lies within the data directory, and takes the place of the data at the next
-//! start, which the statement requests ([`replace`] has the steps, and what a crash leaves).
+//! CLONE LOCAL is BACKUP SERVER TO a new directory. CLONE INSTANCE receives the stream of another server's
+//! backup (`cohort_clone`) on a thread of its own; the statement's fiber waits for it, shows the progress,
+//! and passes on KILL and `max_statement_time`, which end the connection to the *donor*. With DATA DIRECTORY
+//! the clone lies in a new directory. Without it the clone lies within the data directory, and takes the
+//! place of the data at the next start, which the statement requests ([`replace`] has the steps, and what a
+//! crash leaves).
 //!
 //! # Before anything is copied
-//! The donor is in `clone_valid_donor_list`; it has the same version, so files of one are files of the other; to
-//! replace the data, the layout and the name of the binary log are those of the donor, because the options of this
-//! server stay. Engines are compared with the manifest, before the clone becomes valid.
+//! The donor is in `clone_valid_donor_list`; it has the same version, so files of one are files of the other;
+//! to replace the data, the layout and the name of the binary log are those of the donor, because the options
+//! of this server stay. Engines are compared with the manifest, before the clone becomes valid.
 //!
 //! # Replication
 //! The clone is at the donor's position. The first start in it runs [`replace::STATEMENTS`]: they set
@@ -25,7 +26,6 @@
 //! The directory is removed, and the old data are as they were: renaming the clone is the last step.
 
 use std::cell::Cell;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ use std::time::Duration;
 use cohort_backup_format::{Manifest, UNFINISHED};
 use cohort_base::Gtid;
 use cohort_clone::client::{Account, Client, Stopper, Tls, text_of};
-use cohort_clone::{Failure, Receiver, Target, replace, stream};
+use cohort_clone::{Failure, Receiver, Target, discard, replace, stream};
 use cohort_config::{VERSION, VarId, VarValue};
 use cohort_expr::SessionHooks as _;
 use cohort_locks::{KillFlag, Sleeper};
@@ -51,7 +51,7 @@ use crate::session::Session;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const STATE: &str = "Cloning";
 const LOCAL: &str = "LOCAL INSTANCE";
-/// What must be equal, as the donor returns it.
+/// Query for the properties that must be equal.
 const FACTS: &str = "SELECT @@version, @@version_comment";
 const SETTINGS: &str = "SELECT @@log_layout, COALESCE(@@log_bin_basename, '')";
 const EXPECTED: &str = "SHOW GLOBAL STATUS LIKE 'Cohort_backup_expected_bytes'";
@@ -115,7 +115,7 @@ impl Copy {
         let outcome = self.fill(&mut client, &target);
         if outcome.is_err() {
             // If it cannot be removed, no server starts in it.
-            let _ = fs::remove_dir_all(&self.place);
+            discard(&self.place);
         }
         outcome
     }
@@ -189,7 +189,8 @@ impl Copy {
         Ok(manifest)
     }
 
-    /// Asks the donor how much it will send, and looks for the space. A donor that does not say is no failure.
+    /// Asks the donor how much it will send, and looks for the space. A donor that does not say is no
+    /// failure.
     fn expect(&self) -> Result<(), Failure> {
         let mut expected = 0;
         if let Ok(mut second) = Client::connect(&self.account)
@@ -319,7 +320,7 @@ impl Session {
             return Err(SqlError::wrong_literal("path", name));
         }
         let path: PathBuf = path.components().collect();
-        if fs::symlink_metadata(&path).is_ok() {
+        if self.state.db.fs.exists(&path) {
             return Err(SqlError::database_exists(name));
         }
         let parent = path.parent().unwrap_or(Path::new("/"));
@@ -336,6 +337,7 @@ impl Session {
     /// Checks that the data can be replaced: error 3869. Returns layout and name of the binary log, which the
     /// donor must have, too.
     fn replaceable(&self, datadir: &Path) -> SqlResult<[String; 2]> {
+        let server = files(&self.state)?;
         let text = |id: VarId| match self.state.db.globals.value(id) {
             VarValue::Text(text) => text.to_string(),
             _ => String::new(),
@@ -348,7 +350,7 @@ impl Session {
         for (name, base) in
             [("log_bin", text(VarId::LogBinBasename)), ("relay_log", text(VarId::RelayLogBasename))]
         {
-            let folder = Path::new(&base).parent().map(|folder| fs::canonicalize(folder).unwrap_or_default());
+            let folder = Path::new(&base).parent().and_then(|folder| server.real(folder).ok());
             if !base.is_empty() && folder.as_deref() != Some(datadir) {
                 return Err(SqlError::clone_sys_config(format_args!(
                     "{name} is outside of the data directory: use DATA DIRECTORY"
@@ -467,7 +469,7 @@ impl Session {
                 (Some(done), Some(error)) => {
                     if done.is_ok() {
                         // It was complete too late. What cannot be removed is a clone that nothing refers to.
-                        let _ = fs::remove_dir_all(place);
+                        discard(place);
                     }
                     return Err(error);
                 }
