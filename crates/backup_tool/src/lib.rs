@@ -15,8 +15,9 @@
 //! | `workers`, `progress` | threads, rate limit, progress bars |
 //! | `failure` | failures and exit codes |
 //!
-//! `cohort_clone` has the connection to a server, the receiver of its stream, and the directory that `restore` and
-//! `clone` fill. The server does not contain this crate. docs/backup-format.md describes the repository to the byte.
+//! `cohort_clone` has the connection to a server, the receiver of its stream, and the directory that
+//! `restore` and `clone` fill. The server does not contain this crate. docs/backup-format.md describes the
+//! repository to the byte.
 
 pub use cohort_clone::{client, target};
 
