@@ -134,7 +134,7 @@ impl Storage for TrxStorage<'_> {
             trx.check_killed()?;
             row_done(eval)
         };
-        if let Some(value) = found.0.call_again(args, self.session, &mut check)? {
+        if let Some(value) = found.call_again(args, self.session, &mut check)? {
             return Ok(value);
         }
         let (text, param_at, params) = self.text;
@@ -153,7 +153,7 @@ impl Storage for TrxStorage<'_> {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
-        let value = found.0.call(args, &mut ctx);
+        let value = found.call(function, args, &mut ctx);
         for warning in ctx.eval.take_warnings().list() {
             eval.push_warning(warning.clone());
         }
