@@ -241,6 +241,15 @@ impl ExprType {
         }
     }
 
+    /// Returns the type of the result of a stored function that returns this type: as a literal, it takes the
+    /// collation of a column.
+    pub fn as_result_of_function(mut self) -> ExprType {
+        if self.coercibility == Coercibility::Implicit {
+            self.coercibility = Coercibility::Coercible;
+        }
+        self
+    }
+
     /// Returns the column type for values of this expression (CREATE TABLE .. SELECT, temporary tables).
     pub fn to_column_type(&self) -> ColumnType {
         let length = match (self.kind, self.flavor) {

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use cohort_expr::{Expr, ExprType};
-use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back, check_alone};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back, check_alone, column_type};
 use cohort_sql::ast::{
     self, Code, Query, QueryBody, Select, SelectItem, Statement, Variable, VariableType, VariableUse,
 };
@@ -286,12 +286,8 @@ impl Bound {
     fn scalar_type(&self, of: &VariableType, name: &str, host: &mut dyn Host) -> SqlResult<PlaceType> {
         match of {
             VariableType::Declared(declared) => {
-                let mut found = None;
-                host.with_names(&mut |names| {
-                    found = Some(names.declared_type(declared, name)?);
-                    Ok(())
-                })?;
-                let ty = found.expect("the type was asked for");
+                let ty = column_type(declared, name, host.session().database_collation())?;
+                ty.check(name)?;
                 Ok(PlaceType::Column(ty))
             }
             VariableType::TypeOf(column) => {

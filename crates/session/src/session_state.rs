@@ -450,6 +450,13 @@ impl SessionState {
         }
     }
 
+    /// Returns `collation_database`. In a stored program, it is that of the database at the creation of the
+    /// program.
+    pub fn database_collation(&self) -> Collation {
+        let name = self.settings.vars.value(VarId::CollationDatabase).to_string();
+        Collation::by_name(&name).unwrap_or(Collation::UTF8MB4_GENERAL_CI)
+    }
+
     /// Returns the character set of the client's statements, if it is not UTF-8.
     fn client_charset(&self) -> Charset {
         let VarValue::Text(name) = self.settings.vars.value(VarId::CharacterSetClient) else {

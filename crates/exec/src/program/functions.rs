@@ -44,7 +44,7 @@ impl StatementFunctions for StoredFunctions {
         Ok(Some(FoundFunction {
             schema: routine.schema.as_str().into(),
             name: routine.name.as_str().into(),
-            ty: ExprType::of_column(&ty, true),
+            ty: ExprType::of_column(&ty, true).as_result_of_function(),
             is_out: match program.has_out() {
                 true => program.parameters.iter().map(|(mode, _)| mode.is_out()).collect(),
                 false => Vec::new(),

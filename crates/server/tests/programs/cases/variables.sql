@@ -77,3 +77,42 @@ select count(*) from t//
 set @n = '1'//
 execute s using @n//
 select count(*) from t//
+==== Variables and parameters have the collation of the database, results of functions that of a literal
+alter database d character set utf8mb4 collate utf8mb4_unicode_ci//
+use d//
+create table t (a varchar(9), b varchar(9) collate utf8mb4_bin)//
+insert into t values ('ss', 'ss')//
+create procedure p(x varchar(9)) select count(*), collation(x), coercibility(x) from t where a = x//
+call p('ss')//
+call p('ß')//
+create function f(x varchar(9)) returns int reads sql data return (select count(*) from t where a = x)//
+select f('ss'), f('SS')//
+create function g() returns varchar(9) deterministic return 'ss'//
+create function h() returns varchar(9) character set utf8mb4 collate utf8mb4_general_ci deterministic return 'ss'//
+select coercibility(g()), collation(g()), coercibility(h()), collation(h())//
+select count(*) from t where b = g()//
+select count(*) from t where a = h()//
+select b in (g(), h()), a in (g(), h()), concat(g(), a), greatest(b, h()) from t//
+select b from t union select g()//
+select g() = h()//
+alter database d collate utf8mb4_bin//
+use d//
+call p('ß')//
+create procedure q() begin declare x varchar(5) default 'a'; declare y text default 'A'; declare z varchar(5) collate utf8mb4_general_ci default 'a'; if x = 'A' then select 'equal'; end if; case x when 'A' then select 'equal'; else select 'other'; end case; select x union select y; select collation(x), collation(y), collation(z), x = y, z = 'A'; end//
+call q()//
+create trigger tg before insert on t for each row begin declare x varchar(5) default 'A'; if new.a = 'a' and x = 'a' then set new.a = 'EQ'; end if; end//
+insert into t values ('a', 'a')//
+select * from t//
+begin not atomic declare x varchar(5) default 'a'; select x = 'A', collation(x), coercibility(x); end//
+set collation_connection = utf8mb4_general_ci//
+begin not atomic declare x varchar(5) default 'a'; select x = 'A', collation(x); end//
+set names latin1//
+create procedure l() begin declare y varchar(9); set y = (select a from t where a = 'ss'); select collation(y); insert into t values (y, y); end//
+call l()//
+select count(*) from t where a = 'ss'//
+create database if not exists dlatin character set latin1//
+use dlatin//
+set names utf8mb4//
+create procedure m() begin declare y varchar(9); set y = 'ж'; select y; end//
+call m()//
+drop database dlatin//
