@@ -66,7 +66,11 @@ fn a_running_server_is_backed_up_and_restored() {
     }
     std::fs::create_dir(folder.path().join("real")).expect("created");
     std::os::unix::fs::symlink("real", folder.path().join("proof")).expect("linked");
-    let proof = format!("verify r --key-file key --restore proof --cohortd {}", cohortd().display());
+    let proof = format!(
+        "verify r --key-file key --restore proof --cohortd {} --socket {} --user root",
+        cohortd().display(),
+        server.account.socket.as_ref().map_or(String::new(), |path| path.display().to_string())
+    );
     let proven = run(&proof).expect("proven");
     for name in ["proof.sql", "proof.sock"] {
         let text = std::fs::read_to_string(folder.path().join(name)).expect("it is still there");
