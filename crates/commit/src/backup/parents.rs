@@ -168,8 +168,8 @@ mod tests {
         }
         let known = |id: &str, timeline| parents.marks(id, timeline).expect("read");
         assert_eq!(known("b249", 1), Some(of(249)));
-        assert_eq!(known("b50", 1), Some(of(50)));
-        assert_eq!(known("b49", 1), None, "the file has a bound");
+        assert_eq!(known("b51", 1), Some(of(51)));
+        assert_eq!(known("b50", 1), None, "the file has a bound, and the proven backup a line");
         assert_eq!(known("b249", 2), None, "another timeline");
         let all = parents.all().expect("read");
         assert_eq!((all.len(), &all[0]), (200, &KnownBackup { is_proven: true, ..named(7) }));

@@ -14,7 +14,7 @@ pub struct BackupStats {
     /// Moment of the cut of the newest backup of this data directory, in microseconds since 1970; 0 if there
     /// is none.
     pub newest_us: AtomicU64,
-    /// The same of the newest backup that was proven.
+    /// Moment of the cut of the newest backup that was proven.
     pub proven_us: AtomicU64,
     /// Held while the list of the data directory's backups changes.
     pub list: Mutex<()>,
