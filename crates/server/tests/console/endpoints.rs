@@ -76,8 +76,10 @@ fn accounts_see_and_do_what_their_sql_may() {
     }
 
     // What each sees.
+    server.sql("SET GLOBAL init_connect = 'SELECT SLEEP(1000)'");
     let (poor, watcher, root) =
         (log_in(port, "poor", "p"), log_in(port, "watcher", "w"), log_in(port, "root", ""));
+    server.sql("SET GLOBAL init_connect = ''");
     let mut client = server.client();
     let denied = Err(1227);
     for (path, key, of_poor) in [
