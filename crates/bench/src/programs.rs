@@ -6,7 +6,8 @@
 //! the case. PostgreSQL runs the same programs in PL/pgSQL.
 //!
 //! The case `call` is a load of 64 clients, which call a procedure of five statements in a transaction. The
-//! case `tpcc` runs TPC-C's transactions as procedures. The case `routines` measures the memory of routines that were called.
+//! case `tpcc` runs TPC-C's transactions as procedures. The case `routines` measures the memory of routines
+//! that were called.
 
 use std::fs;
 use std::path::PathBuf;

@@ -132,8 +132,8 @@ impl RowSteps {
         self.hooks.iter().any(|hook| hook.sees_deletes())
     }
 
-    /// Returns the NOT NULL columns without DEFAULT if hooks precede inserts. As in MariaDB, the hooks see NULL
-    /// in such a column without a value, and NULL is reported after they have run.
+    /// Returns the NOT NULL columns without DEFAULT if hooks precede inserts. As in MariaDB, the hooks see
+    /// NULL in such a column without a value, and NULL is reported after they have run.
     pub(crate) fn lacking_values(&self, table: &Table) -> Vec<usize> {
         let lacks_value = |column: &usize| {
             let column = &table.columns[*column];

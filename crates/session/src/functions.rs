@@ -29,8 +29,8 @@ pub trait StatementFunction: Send + Sync {
     fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Returned>;
 
     /// Runs a function that the statement has called before and that uses the values of its arguments alone.
-    /// Returns `None` without any effect if [`StatementFunction::call`] must run it. `check` looks at KILL and
-    /// the time limit.
+    /// Returns `None` without any effect if [`StatementFunction::call`] must run it. `check` looks at KILL
+    /// and the time limit.
     fn call_again(
         &self,
         args: &[Value],

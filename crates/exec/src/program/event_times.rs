@@ -137,8 +137,8 @@ mod tests {
             let last = at(&zone, last);
             assert_eq!(next_run(&schedule, &zone, Some(last), last), Some(at(&zone, next)), "{next}");
         }
-        // 02:30 does not exist on the day on which the clock goes forward by an hour. As in MariaDB, the event
-        // runs at the moment of the change.
+        // 02:30 does not exist on the day on which the clock goes forward by an hour. As in MariaDB, the
+        // event runs at the moment of the change.
         let start = at(&zone, "2026-03-28 02:30:00");
         let schedule = every(1, IntervalUnit::Day, start);
         assert_eq!(next_run(&schedule, &zone, Some(start), start), Some(at(&zone, "2026-03-29 03:00:00")));

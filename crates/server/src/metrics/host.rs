@@ -93,7 +93,7 @@ impl ServerHost {
             encryption: owner.encryption.as_ref().map(|encryption| encryption.session.clone()),
             is_local: false,
         };
-        // Without init_connect: it may wait longer than the console's statements may, or change what they mean.
+        // Without init_connect, which could wait longer than the console may.
         let session = shared.backend.connect(info, Box::new(|| ()))?;
         let name = (account.user, account.host);
         let mut session = ConsoleSession::new(Arc::clone(shared), session, place, owner, name, stored);

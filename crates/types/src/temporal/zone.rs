@@ -7,8 +7,8 @@ use crate::{Date, DateTime};
 pub enum LocalToUtc {
     /// The instant in microseconds since 1970-01-01 00:00 UTC.
     Exact(i64),
-    /// The clock jumped over this local time. Contains the instant of the jump and the fraction of the second,
-    /// in microseconds.
+    /// The clock jumped over this local time. Contains the instant of the jump and the fraction of the
+    /// second, in microseconds.
     Gap(i64),
     /// Before 1970-01-01 00:00:01 or after 2038-01-19 03:14:07 UTC.
     OutOfRange,
