@@ -43,6 +43,12 @@ impl Coordinator {
         put("Cohort_archive_bytes", get(&archive.bytes));
         put("Cohort_archive_failures", get(&archive.failures));
         put("Cohort_archive_gaps", get(&archive.gaps));
+        let sync = self.archive_sync_counters();
+        put("Cohort_archive_sync_on", u64::from(sync.is_on));
+        put("Cohort_archive_sync_waiting", sync.waiting);
+        put("Cohort_archive_sync_acknowledged", sync.acknowledged);
+        put("Cohort_archive_sync_unacknowledged", sync.unacknowledged);
+        put("Cohort_archive_sync_timeouts", sync.timeouts);
         let sizes = metrics.group_size.snapshot();
         put("Cohort_group_size_p50", sizes.percentile(0.5));
         put("Cohort_group_size_p99", sizes.percentile(0.99));

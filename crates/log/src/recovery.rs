@@ -257,8 +257,8 @@ impl Recovery {
                 state.is_copy = false;
             }
             if is_archived {
-                // Nothing from this opening on is missing in the archive.
-                state.archived.get_or_insert(end);
+                // Nothing from this opening on is missing in the archive. What was cut off may be in it.
+                state.archived = Some(state.archived.map_or(end, |mark| mark.min(end)));
             }
             state.generation = generation;
             state.generation_start = end;

@@ -583,7 +583,7 @@ impl Coordinator {
         wait_for_gate(writer, || {
             let _running = self.checkpointer.one_at_a_time();
             let cut = self.pipeline.hold(|last| {
-                if env.is_gated() && !self.is_published(last) {
+                if env.is_gated() && !self.is_replicated(last) {
                     return Err(BackupError::Checkpoint(CheckpointError::Gated));
                 }
                 let marks = env.logs.marks();
