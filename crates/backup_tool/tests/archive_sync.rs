@@ -115,8 +115,8 @@ fn commits_wait_for_the_repository_and_for_no_longer_than_the_timeout() {
     assert_eq!(source.rows(), "0", "the row is not shown before the repository has it");
     let state = "SELECT STATE FROM information_schema.PROCESSLIST WHERE INFO LIKE 'INSERT INTO d.t%'";
     assert_eq!(server.values(state), "Waiting for the archive");
-    server.execute("FLUSH LOGS");
-    server.execute("FLUSH TABLES");
+    server.execute("FLUSH LOCAL LOGS");
+    server.execute("FLUSH LOCAL TABLES");
     server.execute(&format!("BACKUP SERVER TO '{}'", folder.path().join("copy").display()));
     // A transaction whose redo is in files, and a statement that is killed: it is committed, so it waits.
     let second = source.insert_and_wait(2);
@@ -146,7 +146,7 @@ fn commits_wait_for_the_repository_and_for_no_longer_than_the_timeout() {
     assert_eq!(source.status("sync_unacknowledged"), 2);
     source.signal_archive(Signal::CONT);
     wait_until("it is never on again", || source.status("sync_on") == 1);
-    let (off, on) = ("[ERROR] archive_sync: ", "[Warning] archive_sync: the archive has caught up");
+    let (off, on) = ("[ERROR] cohortd: archive_sync: ", "[Warning] cohortd: archive_sync: the archive has caught up");
     assert_eq!((source.logged(off), source.logged(on)), (1, 1));
     let acknowledged = source.status("sync_acknowledged");
     server.execute("INSERT INTO d.t VALUES (6)");
