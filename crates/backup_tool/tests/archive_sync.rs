@@ -146,7 +146,8 @@ fn commits_wait_for_the_repository_and_for_no_longer_than_the_timeout() {
     assert_eq!(source.status("sync_unacknowledged"), 2);
     source.signal_archive(Signal::CONT);
     wait_until("it is never on again", || source.status("sync_on") == 1);
-    let (off, on) = ("[ERROR] cohortd: archive_sync: ", "[Warning] cohortd: archive_sync: the archive has caught up");
+    let (off, on) =
+        ("[ERROR] cohortd: archive_sync: ", "[Warning] cohortd: archive_sync: the archive has caught up");
     assert_eq!((source.logged(off), source.logged(on)), (1, 1));
     let acknowledged = source.status("sync_acknowledged");
     server.execute("INSERT INTO d.t VALUES (6)");

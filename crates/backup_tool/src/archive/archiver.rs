@@ -48,7 +48,7 @@ const HOLD: Duration = Duration::from_millis(800);
 const QUEUE_FRAMES: usize = 2;
 /// Pauses before a timeline is listed again whose list ends before what the repository has acknowledged.
 const LIST_AGAIN: [Duration; 3] =
-    [Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(3)];
+    [Duration::from_millis(200), Duration::from_millis(400), Duration::from_millis(800)];
 /// Time between two looks for objects of other processes.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
