@@ -245,6 +245,9 @@ impl Recovery {
     pub fn finish(mut self) -> Result<Log, LogError> {
         while self.next()?.is_some() {}
         let end = self.scanner.position();
+        if self.control.state.is_copy {
+            self.segments.fill_from(end.max(self.control.state.durable))?;
+        }
         let generation = self.control.state.generation + 1;
         assert!(generation < GENERATION_END, "a log can be opened 16 million times");
         let now_s = (self.world.clock.wall_us() / 1_000_000) as u32;

@@ -143,8 +143,13 @@ pub(crate) fn create(
 fn fill(fs: &SharedFs, way: Way, path: &Path, geometry: Geometry, segment: u64) -> io::Result<SharedFile> {
     let file = way.open(fs, path, OpenMode::CreateOrOpen)?;
     file.write_at(&header(geometry, segment), 0)?;
+    fill_from(&file, geometry, BLOCK_BYTES)?;
+    Ok(file)
+}
+
+/// Writes zeros from the offset of a block to the end of a segment, durably.
+pub(crate) fn fill_from(file: &SharedFile, geometry: Geometry, mut at: u64) -> io::Result<()> {
     let zeros = vec![0; FILL_BYTES.min(geometry.capacity()) as usize];
-    let mut at = BLOCK_BYTES;
     while at < geometry.segment_bytes {
         let n = (geometry.segment_bytes - at).min(zeros.len() as u64);
         file.write_at(&zeros[..n as usize], at)?;
@@ -153,8 +158,7 @@ fn fill(fs: &SharedFs, way: Way, path: &Path, geometry: Geometry, segment: u64) 
             file.sync_data()?;
         }
     }
-    file.sync_data()?;
-    Ok(file)
+    file.sync_data()
 }
 
 /// Reuses the file of a released segment for a later one. The old contents stay; they are recognized by LSNs

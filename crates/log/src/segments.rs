@@ -63,6 +63,17 @@ impl Segments {
         Ok(())
     }
 
+    /// Gives the blocks from an LSN on space on the disk, except for the block that has it. A copy has holes
+    /// there, and a write of the log must not lack space.
+    pub fn fill_from(&self, lsn: u64) -> Result<(), LogError> {
+        for (number, file) in self.files.read().range(self.geometry.segment_of(lsn)..) {
+            let from = self.geometry.offset_of(lsn.max(self.geometry.start_of(*number)));
+            let filled = segment::fill_from(file, self.geometry, from.next_multiple_of(segment::BLOCK_BYTES));
+            filled.map_err(|e| LogError::io(&segment::path_of(&self.dir, *number), "filling", e))?;
+        }
+        Ok(())
+    }
+
     /// Returns how segments are opened now.
     pub fn way(&self) -> Way {
         Way::of(self.buffered.load(Ordering::Relaxed))
