@@ -642,6 +642,36 @@ fn prune_keeps_what_the_kept_backups_need() {
     assert_eq!(left.segments.iter().map(|segment| segment.from).collect::<Vec<_>>(), [1200]);
     assert_eq!(left.files.keys().collect::<Vec<_>>(), ["both", "new"]);
     assert_eq!(verified(&repository).findings, []);
+    // A backup that needs nothing of the archive. The last segment proves whose timeline it is: START has its end
+    // for an older copy of the data directory, too, which is behind it.
+    take(1400);
+    prune(&repository, kept(1), false).expect("pruned");
+    let left = &stored(&repository).expect("listed")[&1];
+    assert_eq!(left.segments.iter().map(|segment| segment.from).collect::<Vec<_>>(), [1200]);
+    assert_eq!(verified(&repository).findings, []);
+    let mut feed = Feed::start(open(&store));
+    assert_eq!(feed.hello(&Hello { lsn: 1100, ..hello() }), 1300);
+    assert_eq!(feed.end().0, None);
+}
+
+#[test]
+fn a_restore_that_misses_its_time_leaves_no_data_directory() {
+    let store = created();
+    let repository = open(&store);
+    archive(&store, &[1600]);
+    let folder = tempfile::tempdir().expect("a directory");
+    // The records have no time before the target, because the clock was set back.
+    let server = script(folder.path(), "echo '{\"is_stop_reached\": false}'");
+    take_of(&repository, Fake { cut_lsn: 1001, cut: "2026-11-28T19:30:01Z", ..Fake::new(small()) })
+        .expect("taken");
+    for (time, is_refused) in [("2026-11-28 19:31:00", false), ("2026-11-28 19:30:12", true)] {
+        let stop = Stop::Time(parse_time(time).expect("a time"));
+        let request = Request { stop, timeline: None, backup: None, server: &server };
+        let target = folder.path().join(time);
+        let restored = recover(&repository, &request, &target, &Progress::hidden());
+        assert_eq!(code(&restored), if is_refused { 4 } else { 0 }, "{time}");
+        assert_eq!(target.join("cohort-backup.unfinished").exists(), is_refused, "{time}");
+    }
 }
 
 /// A process of the program that archives into a directory.
