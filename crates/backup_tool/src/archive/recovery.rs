@@ -117,6 +117,13 @@ impl Stop {
         }
     }
 
+    /// Returns whether a transaction that is the target is in a state with this GTID position.
+    fn is_in(&self, position: &str) -> bool {
+        let Stop::Gtid(gtid) = self else { return false };
+        let (Some(wanted), Some(has)) = (domains(gtid), domains(position)) else { return false };
+        wanted.iter().all(|(domain, sequence)| has.get(domain).is_some_and(|it| it >= sequence))
+    }
+
     fn option(&self) -> Option<String> {
         match self {
             Stop::Latest => None,
@@ -358,6 +365,7 @@ fn fetch(
         _ => u64::MAX,
     };
     let mut newest = None;
+    let mut position = String::new();
     let mut files = BTreeSet::new();
     let mut chain = None;
     for segment in &way.segments {
@@ -399,9 +407,11 @@ fn fetch(
         if is_later(last) {
             return Ok(newest);
         }
+        position.clone_from(&read.frames.last().expect("a segment has a range").gtid_position);
     }
     match way.gap {
         None => Ok(newest),
+        Some(_) if stop.is_in(&position) => Ok(newest),
         Some((timeline, lsn)) => {
             let time = newest.and_then(|time| Timestamp::from_microsecond(time as i64).ok());
             Err(Failure::Damaged(format!(
