@@ -595,9 +595,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         let restored = recover(&repository, &request, &folder.path().join(gtid), &Progress::hidden());
         assert_eq!(code(&restored), expected, "{gtid}: {:?}", restored.err());
     }
-    let server = script(folder.path(), "echo why >&2; exit 1");
     fs::remove_dir_all(&copy).expect("removed");
-    let request = Request { stop: Stop::Latest, timeline: Some(BRANCH), backup: None, server: &server };
     // A backup of the branch decides for it.
     let of_branch =
         Fake { cut_lsn: 1480, timeline: BRANCH, cut: "2026-11-28T19:30:20Z", ..Fake::new(small()) };
