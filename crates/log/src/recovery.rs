@@ -257,7 +257,7 @@ impl Recovery {
         while self.next()?.is_some() {}
         let end = self.scanner.position();
         if self.control.state.is_copy {
-            self.segments.fill_from(end.max(self.control.state.durable))?;
+            self.segments.fill_holes(self.control.state.from, self.control.state.durable)?;
         }
         let generation = self.control.state.generation + 1;
         assert!(generation < GENERATION_END, "a log can be opened 16 million times");

@@ -143,13 +143,8 @@ pub(crate) fn create(
 fn fill(fs: &SharedFs, way: Way, path: &Path, geometry: Geometry, segment: u64) -> io::Result<SharedFile> {
     let file = way.open(fs, path, OpenMode::CreateOrOpen)?;
     file.write_at(&header(geometry, segment), 0)?;
-    fill_from(&file, geometry, BLOCK_BYTES)?;
-    Ok(file)
-}
-
-/// Writes zeros from the offset of a block to the end of a segment, durably.
-pub(crate) fn fill_from(file: &SharedFile, geometry: Geometry, mut at: u64) -> io::Result<()> {
     let zeros = vec![0; FILL_BYTES.min(geometry.capacity()) as usize];
+    let mut at = BLOCK_BYTES;
     while at < geometry.segment_bytes {
         let n = (geometry.segment_bytes - at).min(zeros.len() as u64);
         file.write_at(&zeros[..n as usize], at)?;
@@ -157,6 +152,32 @@ pub(crate) fn fill_from(file: &SharedFile, geometry: Geometry, mut at: u64) -> i
         if at % SYNC_BYTES < n {
             file.sync_data()?;
         }
+    }
+    file.sync_data()?;
+    Ok(file)
+}
+
+/// Writes the blocks of a segment again that are zero, because they may be holes. Durable at return.
+pub(crate) fn fill_holes(file: &SharedFile, geometry: Geometry) -> io::Result<()> {
+    let mut piece = vec![0; FILL_BYTES.min(geometry.capacity()) as usize];
+    let zeros = vec![0; piece.len()];
+    let mut at = BLOCK_BYTES;
+    while at < geometry.segment_bytes {
+        let piece = &mut piece[..(geometry.segment_bytes - at).min(zeros.len() as u64) as usize];
+        if file.read_at(piece, at)? < piece.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut rest = &*piece;
+        while !rest.is_empty() {
+            let is_zero = |block: &&[u8]| block.iter().all(|byte| *byte == 0);
+            let blocks = || rest.chunks(BLOCK_BYTES as usize);
+            let run: usize = blocks().take_while(is_zero).map(<[u8]>::len).sum();
+            file.write_at(&zeros[..run], at + (piece.len() - rest.len()) as u64)?;
+            let used: usize =
+                rest[run..].chunks(BLOCK_BYTES as usize).take_while(|b| !is_zero(b)).map(<[u8]>::len).sum();
+            rest = &rest[run + used..];
+        }
+        at += piece.len() as u64;
     }
     file.sync_data()
 }

@@ -63,12 +63,12 @@ impl Segments {
         Ok(())
     }
 
-    /// Gives the blocks from an LSN on space on the disk, except for the block that has it. A copy has holes
-    /// there, and a write of the log must not lack space.
-    pub fn fill_from(&self, lsn: u64) -> Result<(), LogError> {
-        for (number, file) in self.files.read().range(self.geometry.segment_of(lsn)..) {
-            let from = self.geometry.offset_of(lsn.max(self.geometry.start_of(*number)));
-            let filled = segment::fill_from(file, self.geometry, from.next_multiple_of(segment::BLOCK_BYTES));
+    /// Gives all blocks of the first and the last segment of a copy space on the disk. A copy has holes before
+    /// and after its records, and a write of the log must not lack space, also when the file is reused.
+    pub fn fill_holes(&self, from: u64, durable: u64) -> Result<(), LogError> {
+        let (first, last) = (self.geometry.segment_of(from), self.geometry.segment_of(durable));
+        for (number, file) in self.files.read().range(first..).filter(|(n, _)| **n == first || **n >= last) {
+            let filled = segment::fill_holes(file, self.geometry);
             filled.map_err(|e| LogError::io(&segment::path_of(&self.dir, *number), "filling", e))?;
         }
         Ok(())
