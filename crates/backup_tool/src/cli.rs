@@ -15,7 +15,7 @@ use crate::archive::{self, archiver};
 use crate::catalogue::Catalogue;
 use crate::client::Account;
 use crate::clone::{OPTIONS, Replica, STATEMENTS, clone};
-use crate::failure::{ENDS_EARLY, EXIT_CODES, Failure, Result};
+use crate::failure::{DAMAGED, ENDS_EARLY, EXIT_CODES, Failure, Result, exit_code};
 use crate::key::random;
 use crate::lock;
 use crate::progress::Progress;
@@ -264,10 +264,10 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if is_json {
-                say(&json!({ "error": failure.to_string(), "exit_code": failure.code() }).to_string());
+                say(&json!({ "error": failure.to_string(), "exit_code": exit_code(&failure) }).to_string());
             }
             eprintln!("cohort-backup: {failure}");
-            ExitCode::from(failure.code())
+            ExitCode::from(exit_code(&failure))
         }
     }
 }
@@ -375,7 +375,7 @@ fn run(arguments: Arguments) -> Result<u8> {
             show(json!({ "backups": value.collect::<Vec<_>>(), "archive": runs }), &|| {
                 heading.clone() + &backups.iter().map(line).collect::<String>() + &runs_text(&runs)
             });
-            return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, Failure::code));
+            return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, exit_code));
         }
         Command::Verify { place, backup, restore: Some(directory), server_binary, .. } => {
             let backup = backup.as_deref().unwrap_or("latest");
@@ -397,7 +397,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                     proven.findings.len()
                 )
             });
-            return Ok(if proven.findings.is_empty() { 0 } else { Failure::Damaged(String::new()).code() });
+            return Ok(if proven.findings.is_empty() { 0 } else { DAMAGED });
         }
         Command::Verify { place, backup, remove_damaged, .. } => {
             return verified(place, backup.as_deref(), *remove_damaged, &progress("verifying"), &show);
@@ -565,7 +565,7 @@ fn verified(
             verified.segments
         )
     });
-    Ok(if verified.findings.is_empty() { 0 } else { Failure::Damaged(String::new()).code() })
+    Ok(if verified.findings.is_empty() { 0 } else { DAMAGED })
 }
 
 /// A part of the archive without a gap, as it is listed.

@@ -16,7 +16,7 @@ use cohort_backup_format::{
 use cohort_backup_tool::archive::archiver;
 use cohort_backup_tool::archive::recovery::{Request, Stop, parse_time, recover};
 use cohort_backup_tool::archive::{read_file, read_segment, stored, stored_timeline};
-use cohort_backup_tool::failure::{Failure, Result};
+use cohort_backup_tool::failure::{Failure, Result, exit_code};
 use cohort_backup_tool::progress::Progress;
 use cohort_backup_tool::prune::{Keep, prune};
 use cohort_backup_tool::repository::Repository;
@@ -563,7 +563,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         let backup = backup.map(|number: usize| names_of[number].as_str());
         let request = Request { stop, timeline, backup, server: &server };
         let failure = recover(&repository, &request, &target, &Progress::hidden()).expect_err(text);
-        assert_eq!(failure.code(), expected, "{failure}");
+        assert_eq!(exit_code(&failure), expected, "{failure}");
         assert!(failure.to_string().contains(text) && !target.exists(), "{failure}");
     }
     // The position of a backup is its own state.

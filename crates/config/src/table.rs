@@ -257,6 +257,8 @@ with_inert_settings! { settings! {
     MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).admin(Privilege::ReplicationMasterAdmin).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
     BackupMibPerS = Setting::global("backup_mib_per_s", num(200, 0, 1 << 20)).acts(Statement)
         .doc("Maximum rate of `BACKUP SERVER`. A change applies to the running backup. 0: no limit.").unit("MiB per second");
+    CloneValidDonorList = Setting::global("clone_valid_donor_list", text("")).acts(Statement).only(Privilege::CloneAdmin)
+        .doc("Servers from which `CLONE INSTANCE` may copy: `host:port`, separated by commas. Empty: none.");
     BinlogVerifyMibPerS = Setting::global("binlog_verify_mib_per_s", num(16, 0, 1 << 20)).read_only()
         .doc("Rate at which older binary log files are read and their checksums verified, once after each start, in the background. Damage is logged. 0: do not verify.").unit("MiB per second");
     BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only changes of this database. May be given several times.");
@@ -289,7 +291,7 @@ with_inert_settings! { settings! {
     SlaveNetTimeout = Setting::global("slave_net_timeout", num(60, 1, YEAR)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("A replica reconnects after it has received nothing from its source for this time.").unit("seconds");
     SlaveMaxAllowedPacket = Setting::global("slave_max_allowed_packet", blocks(1 << 30, 1024, 1 << 30, 1024)).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Largest event that a replica accepts.").unit("bytes");
     SlaveExecMode = Setting::global("slave_exec_mode", word(0, &["STRICT", "IDEMPOTENT"])).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether missing or duplicate rows stop a replica.");
-    SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether a replica runs the triggers of its tables for row events of tables that have no triggers on the source. YES: their changes are not written to the binary log. LOGGING: they are. ENFORCE: also if the tables have triggers on the source.");
+    SlaveRunTriggersForRbr = Setting::global("slave_run_triggers_for_rbr", word(0, &["NO", "YES", "LOGGING", "ENFORCE"])).acts(Statement).admin(Privilege::ReplicationSlaveAdmin).doc("Whether a replica runs the triggers of its tables for row events. YES and LOGGING: if the tables have no triggers on the source. ENFORCE: always. The binary log of the replica has their changes in each case, as in MariaDB.");
     SlaveSkipErrors = Setting::global("slave_skip_errors", text("OFF")).read_only().doc("Errors that do not stop a replica.");
     LogSlaveUpdates = Setting::global("log_slave_updates", flag(false)).read_only().doc("Write replicated changes to this server's binary log.");
     RelayLog = Setting::global("relay_log", path("")).read_only().doc("Base name of relay log files.");

@@ -80,7 +80,8 @@ pub(super) struct Extras {
 
 pub(super) fn alter(ctx: &mut StatementContext<'_>, alter: &AlterTable) -> SqlResult<DdlOutcome> {
     let schema = schema_of(ctx, &alter.table)?;
-    if let Some(found) = ctx.db.virtual_table(&schema, &alter.table.name).filter(|it| it.schema() == "mysql")
+    if let Some(found) =
+        ctx.session.virtual_table(&schema, &alter.table.name).filter(|it| it.schema() == "mysql")
     {
         // Upgrade programs of MariaDB change these tables to the form that they have here.
         let note = SqlError::virtual_not_altered(found.name(), "ALTER TABLE");

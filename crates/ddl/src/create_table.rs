@@ -156,7 +156,7 @@ pub(super) fn describe(
 /// Returns a copy of another table's description with new ids and without data.
 pub(super) fn like(ctx: &mut StatementContext<'_>, name: &TableName, other: &ObjectName) -> SqlResult<Table> {
     let other_schema = schema_of(ctx, other)?;
-    if ctx.db.virtual_table(&other_schema, &other.name).is_some() {
+    if ctx.session.virtual_table(&other_schema, &other.name).is_some() {
         return Err(SqlError::not_supported("CREATE TABLE ... LIKE information_schema"));
     }
     let own = ctx.session.temporary.find(&other_schema, &other.name);

@@ -76,7 +76,7 @@ pub fn create_table(ctx: &mut StatementContext<'_>, create: &CreateTable) -> Sql
 fn like_virtual(ctx: &StatementContext<'_>, create: &CreateTable) -> SqlResult<Option<CreateTable>> {
     let Some(other) = &create.like else { return Ok(None) };
     let schema = schema_of(ctx, other)?;
-    let found = ctx.db.virtual_table(&schema, &other.name);
+    let found = ctx.session.virtual_table(&schema, &other.name);
     let Some(found) = found.filter(|found| found.schema() == "mysql" && !found.is_view()) else {
         return Ok(None);
     };

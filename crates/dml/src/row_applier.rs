@@ -9,7 +9,7 @@ use cohort_config::{Globals, VarId};
 use cohort_optimize::ReadMode;
 use cohort_plan::{ParamSource, PlanContext};
 use cohort_row::{CursorOptions, KeySpan, KeySpans, RowChanges, TableCursor, TableWriter};
-use cohort_session::{RowHook, SessionNames, StatementContext};
+use cohort_session::{SessionNames, StatementContext};
 use cohort_table::OpenTable;
 use cohort_trx::WaitPolicy;
 use cohort_types::{BinlogColumn, Columns, ImageError, SqlError, SqlResult, Value, WireFit};
@@ -45,10 +45,8 @@ pub struct ApplyRules {
 pub enum RunTriggers {
     #[default]
     No,
-    /// If the source has run none. Their changes are not logged.
-    Unlogged,
-    /// If the source has run none.
-    Logged,
+    /// If the source has run none: YES and LOGGING, which are the same in MariaDB, too.
+    IfNotRun,
     Always,
 }
 
@@ -56,48 +54,9 @@ impl RunTriggers {
     fn runs(self, map: &TableMap) -> bool {
         match self {
             RunTriggers::No => false,
-            RunTriggers::Unlogged | RunTriggers::Logged => map.flags & HAS_TRIGGERS == 0,
+            RunTriggers::IfNotRun => map.flags & HAS_TRIGGERS == 0,
             RunTriggers::Always => true,
         }
-    }
-}
-
-/// A hook whose changes are not logged.
-struct Unlogged(Arc<dyn RowHook>);
-
-impl Unlogged {
-    fn run(
-        ctx: &mut StatementContext<'_>,
-        hook: impl FnOnce(&mut StatementContext<'_>) -> SqlResult<()>,
-    ) -> SqlResult<()> {
-        let logs = std::mem::replace(&mut ctx.trx.settings.binlog.on, false);
-        let outcome = hook(ctx);
-        ctx.trx.settings.binlog.on = logs;
-        outcome
-    }
-}
-
-impl RowHook for Unlogged {
-    fn before(
-        &self,
-        ctx: &mut StatementContext<'_>,
-        old: Option<&[Value]>,
-        new: Option<&mut [Value]>,
-    ) -> SqlResult<()> {
-        Unlogged::run(ctx, |ctx| self.0.before(ctx, old, new))
-    }
-
-    fn sets(&self, column: usize) -> bool {
-        self.0.sets(column)
-    }
-
-    fn after(
-        &self,
-        ctx: &mut StatementContext<'_>,
-        old: Option<&[Value]>,
-        new: Option<&[Value]>,
-    ) -> SqlResult<()> {
-        Unlogged::run(ctx, |ctx| self.0.after(ctx, old, new))
     }
 }
 
@@ -110,8 +69,7 @@ impl ApplyRules {
             conversions: Conversions { lossy: conversions & 1 != 0, non_lossy: conversions & 2 != 0 },
             triggers: match globals.uint(VarId::SlaveRunTriggersForRbr) {
                 0 => RunTriggers::No,
-                1 => RunTriggers::Unlogged,
-                2 => RunTriggers::Logged,
+                1 | 2 => RunTriggers::IfNotRun,
                 _ => RunTriggers::Always,
             },
         }
@@ -144,10 +102,6 @@ pub fn steps(
     let hooks = match triggers.runs(map) {
         true => hooks_of(ctx.session, table),
         false => Vec::new(),
-    };
-    let hooks = match triggers {
-        RunTriggers::Unlogged => hooks.into_iter().map(|hook| Arc::new(Unlogged(hook)) as _).collect(),
-        _ => hooks,
     };
     let present = match event.kind {
         RowsKind::Write => &event.present,

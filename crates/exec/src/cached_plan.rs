@@ -12,7 +12,7 @@ use cohort_dml::{DeletePlan, InsertPlan, JoinedChange, Returning, UpdatePlan};
 use cohort_expr::ExprType;
 use cohort_optimize::ReadMode;
 use cohort_plan::{Binder, ParamSource, PlanContext, calls_back};
-use cohort_program::ResultColumn;
+use cohort_program::{ResultColumn, RowsFor};
 use cohort_protocol::ColumnMeta;
 use cohort_query::{PlanBody, QueryPlan, plan_query, plan_query_within};
 use cohort_session::access::{self, RoutineNeed, TableNeed};
@@ -316,19 +316,38 @@ pub(crate) fn make_plan(
     source: ParamSource<'_>,
     statement: &Statement,
 ) -> SqlResult<CachedPlan> {
-    let names = SessionNames::new(catalog, session);
+    let mut names = SessionNames::new(catalog, session);
+    if takes_out(statement) {
+        names = names.with_out(source);
+    }
     plan_with(&names, (catalog, session), params, source, statement)
+}
+
+/// Returns whether functions of a statement may assign their OUT and INOUT arguments: as in MariaDB, not in
+/// SELECT, INSERT, and UPDATE and DELETE of one table (error 4187).
+fn takes_out(statement: &Statement) -> bool {
+    match statement.plannable() {
+        Some(Plannable::Query(_)) | None => false,
+        Some(Plannable::Insert(insert)) => insert.replace,
+        Some(Plannable::Update(update)) => !matches!(update.tables, ast::TableRef::Table(_)),
+        Some(Plannable::Delete(delete)) => {
+            !delete.targets.is_empty() || !matches!(delete.from, ast::TableRef::Table(_))
+        }
+    }
 }
 
 /// Plans a query that runs inside another statement and sends no rows to the client.
 pub(crate) fn make_inner_plan(
-    catalog: &Arc<Catalog>,
-    session: &SessionState,
+    (catalog, session): (&Arc<Catalog>, &SessionState),
     params: &[Value],
     source: ParamSource<'_>,
     query: &Statement,
+    rows_for: RowsFor,
 ) -> SqlResult<CachedPlan> {
-    let names = SessionNames::new(catalog, session);
+    let mut names = SessionNames::new(catalog, session);
+    if rows_for != RowsFor::Cursor {
+        names = names.with_out(source);
+    }
     planned(&names, (catalog, session), params, source, query, false)
 }
 

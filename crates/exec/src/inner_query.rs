@@ -72,7 +72,7 @@ fn run_once(
     rows_for: RowsFor,
 ) -> SqlResult<Option<Vec<Vec<Value>>>> {
     let catalog = ctx.db.catalog();
-    let made = make_inner_plan(&catalog, ctx.session, job.params, job.source, statement)?;
+    let made = make_inner_plan((&catalog, ctx.session), job.params, job.source, statement, rows_for)?;
     check_needs(ctx, &made)?;
     let Planned::Query(plan) = &made.plan else { return Ok(Some(Vec::new())) };
     if ctx.session.transactions.is_on() {

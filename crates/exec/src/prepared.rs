@@ -27,7 +27,7 @@ use crate::prepared_statements::{Handle, Prepared};
 use crate::prepared_texts::{Parsed, PreparedText};
 use crate::program::running::OutParameters;
 use crate::session::Session;
-use crate::statement::{ERROR_COUNT, WARNING_COUNT, count_column};
+use crate::statement::{ERROR_COUNT, WARNING_COUNT, calling_back, count_column};
 use crate::unfilled::{self, Unfilled};
 
 /// Reply to COM_STMT_PREPARE.
@@ -220,6 +220,8 @@ impl Session {
             };
         }
         let job = Job { text, param_at: &[], params: &[], source: ParamSource::Placeholders, more: false };
+        let bare = calling_back(show).map(|(bare, _)| bare);
+        let show = bare.as_ref().unwrap_or(show);
         let listing = self.with_context(&job, |ctx| cohort_info::run(ctx, show));
         Ok(listing.map_or_else(|_| Vec::new(), |listing| listing.meta()))
     }

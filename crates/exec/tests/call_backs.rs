@@ -11,7 +11,7 @@ use cohort_expr::ExprType;
 use cohort_plan::{Binder, ParamSource, PlanContext};
 use cohort_query::{lock_tables, plan_query_within, rows};
 use cohort_session::{
-    Callee, FoundFunction, SessionNames, SessionState, StatementContext, StatementFunction,
+    FoundFunction, Returned, SessionNames, SessionState, StatementContext, StatementFunction,
     StatementFunctions,
 };
 use cohort_sql::ast::{self, Statement};
@@ -33,13 +33,14 @@ impl StatementFunctions for Functions {
         let ty = ExprType::bigint(20);
         match (name, args) {
             ("f" | "g", 1) => {
-                let function = Callee(Box::new(Function { is_g: name == "g" }));
+                let function = Box::new(Function { is_g: name == "g" });
                 Ok(Some(FoundFunction {
                     schema: schema.into(),
                     name: name.into(),
                     ty,
                     function,
                     routine: None,
+                    is_out: Vec::new(),
                 }))
             }
             ("f" | "g", _) => Err(SqlError::new(ErrorCode::WrongArguments, "Incorrect arguments")),
@@ -53,16 +54,16 @@ struct Function {
 }
 
 impl StatementFunction for Function {
-    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
-        let Value::Int(x) = args[0] else { return Ok(Value::Null) };
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Returned> {
+        let Value::Int(x) = args[0] else { return Ok(Value::Null.into()) };
         if self.is_g {
-            return Ok(Value::Int(read(ctx, "SELECT COUNT(*) FROM test.t")? + x));
+            return Ok(Value::Int(read(ctx, "SELECT COUNT(*) FROM test.t")? + x).into());
         }
         let n = read(ctx, "SELECT COUNT(*) FROM test.calls")?;
         write(ctx, &format!("INSERT INTO test.calls VALUES ({n}, {x})"))?;
         // It sees what it has written.
         assert_eq!(read(ctx, &format!("SELECT x FROM test.calls WHERE n = {n}"))?, x);
-        Ok(Value::Int(x * 10))
+        Ok(Value::Int(x * 10).into())
     }
 }
 

@@ -87,6 +87,7 @@ use cohort_trx::Counted;
 pub use binlog::{flush, purge, reset as reset_master, reset_error};
 pub use information_schema::information_schema;
 pub use listing::Listing;
+pub use listing_filter::without_where;
 pub use log_tables::check_log_tables;
 pub use maintenance::run as maintain_tables;
 pub use mysql_tables::{STORED as STORED_TABLES, create_text as create_text_of_mysql};
@@ -201,7 +202,7 @@ fn schema_of(ctx: &StatementContext<'_>, named: Option<&str>) -> SqlResult<Strin
 fn create_table(ctx: &mut StatementContext<'_>, name: &ObjectName) -> SqlResult<Listing> {
     let mut listing = Listing::new(&[("Table", 64), ("Create Table", 1024)]);
     let schema = schema_of(ctx, name.db.as_deref())?;
-    if let Some(found) = ctx.db.virtual_table(&schema, &name.name) {
+    if let Some(found) = ctx.session.virtual_table(&schema, &name.name) {
         if found.is_view() {
             return Ok(view::create_virtual(&**found));
         }

@@ -4,7 +4,7 @@ use super::information_schema;
 use cohort_expr::ExprType;
 use cohort_plan::{Binder, Clause, PlanContext, Relation, Scope, ScopeColumn, ScopeTable};
 use cohort_session::{SessionNames, StatementContext};
-use cohort_sql::ast::ShowFilter;
+use cohort_sql::ast::{Expr, Show, ShowFilter};
 use cohort_types::{Collation, SqlResult, Value};
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ impl Listing {
         }
     }
 
-    fn keep_where(&mut self, ctx: &StatementContext<'_>, expr: &cohort_sql::ast::Expr) -> SqlResult<()> {
+    fn keep_where(&mut self, ctx: &StatementContext<'_>, expr: &Expr) -> SqlResult<()> {
         let column = |c: &Column| ScopeColumn {
             name: c.name.as_str().into(),
             ty: ExprType::of_column(&c.ty, c.nullable),
@@ -85,5 +85,34 @@ impl Listing {
         }
         self.rows = kept;
         Ok(())
+    }
+}
+
+/// Splits a SHOW into one without WHERE and its condition. Returns `None` if it has no WHERE.
+pub fn without_where(show: &Show) -> Option<(Show, Expr)> {
+    let mut bare = show.clone();
+    let filter = match &mut bare {
+        Show::Databases { filter }
+        | Show::Tables { filter, .. }
+        | Show::TableStatus { filter, .. }
+        | Show::OpenTables { filter, .. }
+        | Show::Columns { filter, .. }
+        | Show::Index { filter, .. }
+        | Show::Variables { filter, .. }
+        | Show::Status { filter, .. }
+        | Show::CharacterSet { filter }
+        | Show::Collation { filter }
+        | Show::Plugins { filter }
+        | Show::Triggers { filter, .. }
+        | Show::Events { filter, .. }
+        | Show::ProcedureStatus { filter }
+        | Show::FunctionStatus { filter }
+        | Show::PackageStatus { filter }
+        | Show::Usage { filter, .. } => filter,
+        _ => return None,
+    };
+    match filter.take() {
+        Some(ShowFilter::Where(condition)) => Some((bare, condition)),
+        _ => None,
     }
 }

@@ -56,6 +56,7 @@ pub fn check_log_tables(
     let is_log = |name: &ObjectName| {
         matches!(name.name.as_str(), "general_log" | "slow_log")
             && name.db.as_deref().or(session.current_schema.as_deref()) == Some("mysql")
+            && session.temporary.find("mysql", &name.name).is_none()
     };
     let globals = &session.db.globals;
     let is_logging = |name: &ObjectName| {

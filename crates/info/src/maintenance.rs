@@ -98,7 +98,9 @@ fn outcome(
         let is_checked = kind == MaintenanceKind::Repair && maintenance.of_views;
         return Ok(of_view(ctx, if is_checked { MaintenanceKind::Check } else { kind }, view));
     }
-    if let Some(found) = ctx.db.virtual_table(schema, &name.name).filter(|found| found.schema() == "mysql") {
+    if let Some(found) =
+        ctx.session.virtual_table(schema, &name.name).filter(|found| found.schema() == "mysql")
+    {
         return Ok(of_virtual(kind, found.is_view(), maintenance.of_views));
     }
     let table = match locked(ctx, schema, &name.name, kind) {

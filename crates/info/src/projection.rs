@@ -385,7 +385,7 @@ pub(super) fn open_tables(
 /// Returns schema and name of the table of a SHOW; error 1146.
 fn known_table(ctx: &StatementContext<'_>, name: &ObjectName) -> SqlResult<(String, String)> {
     let schema = schema_of(ctx, name.db.as_deref())?;
-    if let Some(found) = ctx.db.virtual_table(&schema, &name.name) {
+    if let Some(found) = ctx.session.virtual_table(&schema, &name.name) {
         return Ok((found.schema().to_owned(), found.name().to_owned()));
     }
     let catalog = ctx.db.catalog();

@@ -207,7 +207,7 @@ pub(super) fn columns(out: &SchemaTable, wanted: &WantedNames, ctx: &mut Stateme
         .iter()
         .filter(|t| t.is_listed() || wanted.is_shown())
         .filter(|t| wanted.has(t.schema(), t.name()) && sees(t.schema(), t.name()))
-        .filter(|t| !ctx.db.is_replaced(&***t))
+        .filter(|t| !ctx.db.is_replaced(&***t) && wanted.temporary(ctx.session).is_none())
     {
         for (n, column) in table.columns().iter().enumerate() {
             rows.push(virtual_column_row(out, table.as_ref(), n, column));

@@ -53,13 +53,13 @@ mod written;
 
 pub use bind::{
     AliasOrder, Aliases, Binder, Clause, ParamSource, PlanContext, Reading, Relation, Scope, ScopeColumn,
-    ScopeTable, ambiguous, convert, one_column, same_name, unknown_column, with_zero_dates,
+    ScopeTable, Variables, ambiguous, convert, one_column, same_name, unknown_column, with_zero_dates,
 };
 pub use block::{
     Assigned, AssignedTo, Body, Collected, CommonTable, From, FromJoin, FromTable, Group, Limit, Operand,
     Order, OrderBy, Query, Select, SetOperation, Source, Step, is_of_changed_row,
 };
-pub use call_back::{calls_back, is_call_back};
+pub use call_back::{calls_back, check_alone, is_call_back};
 pub use change::{
     ChangeAssignment, ChangeClauses, ChangeTarget, JoinedChange, bind_assignment, bind_joined_delete,
     bind_joined_update, bind_new_value,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Table, View};
 use cohort_expr::{ExprType, SessionEnv, SessionHooks};
-use cohort_sql::ast::{DataType, SequenceOperation};
+use cohort_sql::ast::{self, DataType, SequenceOperation};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
 
 /// A function that runs statements.
@@ -29,9 +29,21 @@ pub trait Names {
 
     /// Returns a function that runs statements, of a schema or of the current one. Returns `None` if there is
     /// no such function, or if no expression may call one: in expressions of a table.
-    fn function(&self, schema: Option<&str>, name: &str, args: usize) -> SqlResult<Option<CalledFunction>> {
+    fn function(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        args: &[ast::Expr],
+    ) -> SqlResult<Option<CalledFunction>> {
         let _ = (schema, name, args);
         Ok(None)
+    }
+
+    /// Returns a function that reads the local variable of parameter `index`, if a call that was bound before
+    /// may have assigned it: its parameter is OUT or INOUT.
+    fn changed_variable(&self, index: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let _ = index;
+        None
     }
 
     /// Returns the current database.

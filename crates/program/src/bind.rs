@@ -12,14 +12,14 @@
 use std::sync::Arc;
 
 use cohort_expr::{Expr, ExprType};
-use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back};
+use cohort_plan::{Binder, Clause, PlanContext, Scope, calls_back, check_alone};
 use cohort_sql::ast::{
     self, Code, Query, QueryBody, Select, SelectItem, Statement, Variable, VariableType, VariableUse,
 };
 use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind};
 
 use crate::host::{BodyStatement, Host, ResultColumn};
-use crate::program::{Program, ScalarId, SlotType};
+use crate::program::{Program, ProgramKind, ScalarId, SlotType};
 use crate::typed_code::{Op, Target};
 
 /// A program that can run. It depends on the settings of the program, and on the tables and queries that its
@@ -147,6 +147,14 @@ pub fn bind(
 struct Variables {
     places: Vec<u32>,
     types: Vec<ExprType>,
+    /// The places that no statement may assign.
+    fixed: Vec<u32>,
+}
+
+impl Variables {
+    fn parts(self) -> (Vec<u32>, Vec<ExprType>, Vec<u32>) {
+        (self.places, self.types, self.fixed)
+    }
 }
 
 impl Bound {
@@ -319,7 +327,7 @@ impl Bound {
             let described = host.describe(&query).ok().and_then(|mut columns| columns.pop());
             return described.map_or(ExprType::null(), |column| ExprType::of_column(&column.ty, true));
         }
-        match bind_expr(&code.of, &variables.types, host) {
+        match bind_expr(&code.of, &variables, host) {
             Ok((expr, _)) => expr.ty(),
             Err(_) => ExprType::null(),
         }
@@ -362,9 +370,12 @@ impl Bound {
             return Scalar::Place(variables.places[*n as usize]);
         }
         if calls_back(&code.of) {
-            return Scalar::Query(Box::new(self.query_of(code, variables)));
+            return match check_alone(&code.of) {
+                Ok(()) => Scalar::Query(Box::new(self.query_of(code, variables))),
+                Err(error) => Scalar::Fails(error),
+            };
         }
-        match bind_expr(&code.of, &variables.types, host) {
+        match bind_expr(&code.of, &variables, host) {
             Ok((_, false)) => Scalar::Each(Box::new(code.clone())),
             Ok((expr, true)) => match over_places(expr, &variables.places) {
                 Ok(expr) => Scalar::Expr(Box::new(expr)),
@@ -377,7 +388,7 @@ impl Bound {
     /// Binds an expression that depends on the types of user variables.
     pub(crate) fn bind_now(&self, code: &Code<ast::Expr>, host: &mut dyn Host) -> SqlResult<Expr> {
         let variables = self.known_variables(&code.uses)?;
-        let (expr, _) = bind_expr(&code.of, &variables.types, host)?;
+        let (expr, _) = bind_expr(&code.of, &variables, host)?;
         over_places(expr, &variables.places)
     }
 
@@ -390,7 +401,7 @@ impl Bound {
         at.iter_mut().for_each(|at| *at += select.len() as u32);
         select.extend(rest);
         let statement = Statement::Query(Box::new(query));
-        BodyStatement::new(statement, (select, at), variables.places, variables.types)
+        BodyStatement::new(statement, (select, at), variables.parts())
     }
 
     fn statement(
@@ -407,7 +418,7 @@ impl Bound {
             }
         }
         let text = self.spliced(&code.range, &code.uses);
-        Ok(BodyStatement::new(code.of.clone(), text, variables.places, variables.types))
+        Ok(BodyStatement::new(code.of.clone(), text, variables.parts()))
     }
 
     /// Returns a part of the body with `?` in place of the variables, and the positions of these.
@@ -433,10 +444,20 @@ impl Bound {
     }
 
     fn known_variables(&self, uses: &[VariableUse]) -> SqlResult<Variables> {
-        let mut found = Variables { places: Vec::new(), types: Vec::new() };
+        let mut found = Variables { places: Vec::new(), types: Vec::new(), fixed: Vec::new() };
+        let is_fixed = |variable: &Variable| match variable {
+            Variable::Old(_) => true,
+            Variable::New(_) => {
+                matches!(self.program.kind, ProgramKind::Trigger(ast::TriggerTiming::After, _))
+            }
+            Variable::Slot(_) | Variable::Field(..) => false,
+        };
         for used in uses {
             let place = self.place_of(&used.of)?;
             found.places.push(place);
+            if is_fixed(&used.of) {
+                found.fixed.push(place);
+            }
             found.types.push(match &self.places[place as usize].ty {
                 PlaceType::Column(ty) => ExprType::of_column(ty, true),
                 PlaceType::Any(ty) => ty.clone(),
@@ -466,10 +487,11 @@ impl Bound {
 }
 
 /// Binds an expression. Returns false if it can be used only once.
-fn bind_expr(expr: &ast::Expr, types: &[ExprType], host: &mut dyn Host) -> SqlResult<(Expr, bool)> {
+fn bind_expr(expr: &ast::Expr, variables: &Variables, host: &mut dyn Host) -> SqlResult<(Expr, bool)> {
     let mut bound = None;
     host.with_names(&mut |names| {
-        let ctx = PlanContext::with_variables(names, &[], types);
+        let Variables { types, places, fixed } = variables;
+        let ctx = PlanContext::with_variables(names, &[], cohort_plan::Variables { types, places, fixed });
         let scope = Scope::default();
         let expr = Binder::new(&ctx, &scope, Clause::Select).expression(expr)?;
         bound = Some((expr, ctx.reusable.get()));

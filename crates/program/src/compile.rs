@@ -18,8 +18,8 @@ use std::sync::OnceLock;
 use cohort_session::{ProgramRule, innermost, traits_of};
 use cohort_sql::ast::{
     self, BinaryOp, BodyAssignment, Code, ConditionValue, CursorAction, Declaration, Expr, HandledCondition,
-    Literal, LoopKind, ParameterMode, SetItem, SignalItem, SignalledCondition, Statement, Step, Target,
-    Variable, VariableType, VariableUse,
+    Literal, LoopKind, SetItem, SignalItem, SignalledCondition, Statement, Step, Target, Variable,
+    VariableType, VariableUse,
 };
 use cohort_types::{SqlError, SqlResult, TypeKind, Value, check_stack};
 
@@ -67,9 +67,6 @@ pub fn compile(
         position: 0,
     };
     for (n, parameter) in parameters.iter().enumerate() {
-        if kind.runs_inside() && parameter.mode != ParameterMode::In {
-            return Err(SqlError::not_supported("OUT and INOUT parameters of a function"));
-        }
         compiler.declare(n as u32, &parameter.name, SlotType::Declared(parameter.of.clone()), None);
     }
     compiler.scope.enter();

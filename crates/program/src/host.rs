@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cohort_expr::ExprType;
-use cohort_plan::Names;
+use cohort_plan::{Names, ParamSource, Variables};
 use cohort_session::{Diagnostics, SessionState};
 use cohort_sql::ast::{ObjectName, Statement, Variable};
 use cohort_types::{ColumnType, SqlError, SqlResult, Value};
@@ -18,6 +18,8 @@ pub struct BodyStatement {
     /// For each parameter, the place of its variable and its declared type.
     pub places: Box<[u32]>,
     pub types: Box<[ExprType]>,
+    /// The places that it must not assign.
+    fixed: Box<[u32]>,
     plan: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     known: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
@@ -26,8 +28,7 @@ impl BodyStatement {
     pub(crate) fn new(
         statement: Statement,
         (text, param_at): (Vec<u8>, Vec<u32>),
-        places: Vec<u32>,
-        types: Vec<ExprType>,
+        (places, types, fixed): (Vec<u32>, Vec<ExprType>, Vec<u32>),
     ) -> BodyStatement {
         BodyStatement {
             statement,
@@ -35,6 +36,7 @@ impl BodyStatement {
             param_at: param_at.into(),
             places: places.into(),
             types: types.into(),
+            fixed: fixed.into(),
             plan: Mutex::new(None),
             known: OnceLock::new(),
         }
@@ -48,9 +50,15 @@ impl BodyStatement {
             param_at: self.param_at.clone(),
             places: self.places.clone(),
             types: self.types.clone(),
+            fixed: self.fixed.clone(),
             plan: Mutex::new(None),
             known: OnceLock::new(),
         }
+    }
+
+    /// Returns the variables that are its parameters.
+    pub fn source(&self) -> ParamSource<'_> {
+        ParamSource::Variables(Variables { types: &self.types, places: &self.places, fixed: &self.fixed })
     }
 
     /// Returns what the host has kept with the statement: its plan.
@@ -141,10 +149,11 @@ pub trait Host {
 
     /// Runs a statement and sends its rows to the client. Its conditions are in the diagnostics area
     /// afterwards, except an error, which is returned. Returns the values for local variables
-    /// (`StatementState::assigned`). SIGNAL, RESIGNAL and CALL never reach it.
+    /// (`StatementState::assigned`). SIGNAL, RESIGNAL and CALL never reach it. The values that functions have
+    /// returned in their parameters are in `StatementState::out`.
     fn run(&mut self, statement: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>>;
 
-    /// Runs a query whose rows the program reads.
+    /// Runs a query whose rows the program reads. Leaves `StatementState::out` as [`Host::run`] does.
     fn query(
         &mut self,
         query: &BodyStatement,

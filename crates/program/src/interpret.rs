@@ -47,11 +47,7 @@ pub fn run(bound: &Bound, args: Vec<Value>, host: &mut dyn Host) -> SqlResult<Fi
         machine.frame.put(slot.first, value)?;
     }
     let returned = machine.run()?;
-    let out = parameters.iter().enumerate().map(|(n, (mode, _))| {
-        let place = bound.slots[n].first as usize;
-        mode.is_out().then(|| machine.frame.places[place].clone())
-    });
-    Ok(Finished { out: out.collect(), returned })
+    Ok(Finished { out: machine.out(), returned })
 }
 
 /// Runs an aggregate function over the rows of a group, of which there is at least one.
@@ -59,7 +55,8 @@ pub fn run_aggregate(bound: &Bound, group: Group<'_>, host: &mut dyn Host) -> Sq
     let mut machine = Machine::new(bound, host)?;
     machine.group = Some(group);
     machine.fetch_group()?;
-    Ok(Finished { returned: machine.run()?, ..Finished::default() })
+    let returned = machine.run()?;
+    Ok(Finished { out: machine.out(), returned })
 }
 
 /// The new row of a trigger. A BEFORE trigger may change it.
@@ -235,6 +232,15 @@ impl<'b, 'h> Machine<'b, 'h> {
         }
     }
 
+    /// Returns the values of OUT and INOUT parameters.
+    fn out(&self) -> Vec<Option<Value>> {
+        let out = self.bound.program.parameters.iter().enumerate().map(|(n, (mode, _))| {
+            let place = self.bound.slots[n].first as usize;
+            mode.is_out().then(|| self.frame.places[place].clone())
+        });
+        out.collect()
+    }
+
     fn ended(&self) -> SqlResult<()> {
         match self.bound.program.kind {
             ProgramKind::Function | ProgramKind::AggregateFunction => {
@@ -281,7 +287,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 if statement.statement.plannable().is_some() {
                     self.row = 1;
                 }
-                let assigned = self.host.run(statement, &params)?;
+                let assigned = self.with_out(|host| host.run(statement, &params))?;
                 self.assign_all(assigned)?;
                 self.handled_conditions(pc)
             }
@@ -559,12 +565,31 @@ impl<'b, 'h> Machine<'b, 'h> {
             }
             Scalar::Query(query) => {
                 let params = query.params(&self.frame.places);
-                let mut rows = self.host.query(query, &params, RowsFor::Value { is_strict })?;
+                let rows_for = RowsFor::Value { is_strict };
+                let mut rows = self.with_out(|host| host.query(query, &params, rows_for))?;
                 let row = rows.next_row()?.unwrap_or_default();
                 Ok(row.into_iter().next().unwrap_or(Value::Null))
             }
             Scalar::Fails(error) => Err(error.clone()),
         }
+    }
+
+    /// Runs a statement, and assigns the values that functions have returned in their parameters.
+    fn with_out<T>(&mut self, run: impl FnOnce(&mut dyn Host) -> SqlResult<T>) -> SqlResult<T> {
+        // The calling statement may have values of its own.
+        let outer = self.host.session().statement.out.take();
+        let outcome = run(self.host);
+        let out = self.host.session().statement.out.replace(outer);
+        for (place, value) in out {
+            let column = self.bound.columns.iter().find(|column| column.place == place);
+            if let Some(column) = column.filter(|_| !self.denied.is_empty()) {
+                debug_assert!(column.is_new, "OLD is never assigned");
+                let name = self.bound.places[place as usize].name.clone();
+                self.check_use(&Variable::New(name), Privilege::Update)?;
+            }
+            self.store(place, value)?;
+        }
+        outcome
     }
 
     /// Evaluates a condition. NULL is false.

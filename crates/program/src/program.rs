@@ -94,6 +94,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// Returns whether the program has OUT or INOUT parameters.
+    pub fn has_out(&self) -> bool {
+        self.parameters.iter().any(|(mode, _)| mode.is_out())
+    }
+
     /// Returns the tables and routines that the body names.
     pub fn named(&self) -> &Named {
         self.named.get_or_init(|| {

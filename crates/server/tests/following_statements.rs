@@ -463,11 +463,12 @@ fn row_events_run_triggers_as_the_setting_says() {
     let logs = ["--log-bin=binlog", "--log-slave-updates"];
     let source = Maria::source(&["--binlog-format=ROW"]);
     let own = Cohort::new(&[&logs[..], &["--server-id=7"]].concat());
-    let theirs = Maria::new(&[&logs[..], &["--server-id=9"]].concat());
-    let last = Cohort::new(&["--server-id=8"]);
+    let theirs = Maria::source(&["--log-slave-updates", "--server-id=9"]);
+    let (last, after_theirs) = (Cohort::new(&["--server-id=8"]), Cohort::new(&["--server-id=10"]));
     own.follow(source.port);
     theirs.follow(source.port);
     last.follow(own.port);
+    after_theirs.follow(theirs.port);
     source.sql(
         "CREATE TABLE test.t (id INT PRIMARY KEY, a INT); CREATE TABLE test.h (id INT PRIMARY KEY); CREATE TABLE \
          test.log (what VARCHAR(40) CHARACTER SET latin1); CREATE TABLE test.more (id INT); CREATE TRIGGER test.hi AFTER INSERT ON test.h FOR EACH ROW INSERT INTO \
@@ -490,17 +491,18 @@ fn row_events_run_triggers_as_the_setting_says() {
         own.wait_for(&source.gtid_end());
         theirs.wait_for(&source.gtid_end());
         last.wait_for(&source.gtid_end());
+        after_theirs.wait_for(&source.gtid_end());
         for query in [
             "SELECT * FROM test.t ORDER BY id",
             "SELECT * FROM test.log ORDER BY what",
             "SELECT * FROM test.more",
         ] {
             assert_eq!(own.sql(query), theirs.sql(query), "{mode}");
+            assert_eq!(last.sql(query), after_theirs.sql(query), "{mode}, passed on");
         }
-        assert_eq!(last.sql("SELECT * FROM test.t ORDER BY id"), own.sql("SELECT * FROM test.t ORDER BY id"));
         passed_on.push(last.sql("SELECT COUNT(*) FROM test.log"));
     }
-    // The source's own row for each mode, then those of the replicas' triggers.
-    assert_eq!(passed_on, ["1", "2", "7", "12"]);
+    // The source's own row for each mode, and those of the replicas' triggers in all modes but NO.
+    assert_eq!(passed_on, ["1", "6", "11", "16"]);
     assert_eq!(last.sql("SELECT * FROM test.more"), "3");
 }

@@ -297,6 +297,11 @@ const STATUS: &[(&str, &str, &str)] = &[
     ),
     ("Cohort_backups", "backups", "completed since the start"),
     ("Cohort_backup_failures", "backups", "failed or interrupted; the error log says why"),
+    (
+        "Cohort_backup_expected_bytes",
+        "bytes",
+        "that the running backup will have, as far as known; 0 without one",
+    ),
     ("Cohort_backup_log_pinned_bytes", "bytes", "of log that are kept only for the running backup"),
     (
         "Cohort_backup_newest_unixtime",

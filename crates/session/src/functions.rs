@@ -16,18 +16,30 @@ pub struct FoundFunction {
     pub schema: Arc<str>,
     pub name: Arc<str>,
     pub ty: ExprType,
-    pub function: Callee,
+    pub function: Box<dyn StatementFunction>,
     /// The stored function, for privileges and locks.
     pub routine: Option<Arc<Routine>>,
+    /// Whether each parameter is OUT or INOUT. Empty if none is.
+    pub is_out: Vec<bool>,
 }
-
-/// A function as the plan that calls it holds it.
-pub struct Callee(pub Box<dyn StatementFunction>);
 
 /// A function that runs statements.
 pub trait StatementFunction: Send + Sync {
     /// Runs the function within the transaction of the calling statement, and within that statement.
-    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value>;
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Returned>;
+}
+
+/// The result of a function.
+pub struct Returned {
+    pub value: Value,
+    /// The values of OUT and INOUT parameters; `None` for the others. Empty if there are none.
+    pub out: Vec<Option<Value>>,
+}
+
+impl From<Value> for Returned {
+    fn from(value: Value) -> Returned {
+        Returned { value, out: Vec::new() }
+    }
 }
 
 /// The functions that run statements.

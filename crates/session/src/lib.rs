@@ -28,6 +28,7 @@
 //! | `annotation` | statement texts with their parameter values |
 //! | `diagnostics` | conditions of the last statement |
 //! | `profiles` | SHOW PROFILES |
+//! | `clone_status` | [`CloneStatus`]: the clone that runs or ran last |
 //! | `event_kind` | [`EventKind`]: kinds of statements, for statistics |
 //! | `transaction_track` | transaction state reported to clients |
 //! | `names` | [`SessionNames`]: name resolution in this session, for binding |
@@ -46,6 +47,8 @@ mod account_usage;
 mod annotation;
 mod audit;
 mod called_programs;
+mod callee;
+mod clone_status;
 mod connection;
 mod database;
 mod diagnostics;
@@ -92,6 +95,8 @@ pub use audit::{
     adjusted_users as adjusted_audit_users, changed_tables,
 };
 pub use called_programs::CalledPrograms;
+pub use callee::Callee;
+pub use clone_status::{CloneReport, CloneStage, CloneStatus, StageReport};
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{
     Database, DatabaseParts, ErrorLogRow, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches,
@@ -100,7 +105,7 @@ pub use diagnostics::{Diagnostics, Marked, syntax_error};
 pub use event_kind::{EventKind, event_name};
 pub use event_runs::EventRuns;
 pub use examined::RowsExamined;
-pub use functions::{Callee, FoundFunction, StatementFunction, StatementFunctions};
+pub use functions::{FoundFunction, Returned, StatementFunction, StatementFunctions};
 pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown};
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};

@@ -1,16 +1,18 @@
 //! Name resolution for binding a statement in this session: catalog, privileges, variables.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Catalog, Routine, Table, TableName, View};
 use cohort_expr::{ExprType, SequenceName, SessionEnv, SessionHooks};
-use cohort_plan::{CalledFunction, Names, VirtualDefinition};
-use cohort_sql::ast::{DataType, SequenceOperation};
+use cohort_plan::{CalledFunction, Names, ParamSource, VirtualDefinition};
+use cohort_sql::ast::{self, DataType, SequenceOperation};
 use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, RoutineKind, SqlError, SqlResult, Value};
 
 use crate::access::{Needs, RoutineNeed, TableNeed, Viewer};
-use crate::functions::{Callee, FoundFunction, StatementFunction};
+use crate::callee::{Argument, Callee, ChangedVariable};
+use crate::functions::{FoundFunction, Returned, StatementFunction};
 use crate::reached::Reached;
 use crate::roots::{RootTable, Roots};
 use crate::session_state::SessionState;
@@ -36,6 +38,10 @@ pub struct SessionNames<'n> {
     routines: RefCell<Vec<RoutineNeed>>,
     /// The first temporary table that was resolved.
     temporary_used: RefCell<Option<String>>,
+    /// The origin of the statement's parameters, if it takes OUT and INOUT arguments of functions.
+    out_source: Option<ParamSource<'n>>,
+    /// The places of the local variables that calls may assign.
+    changed: RefCell<Vec<u32>>,
 }
 
 impl<'n> SessionNames<'n> {
@@ -52,7 +58,15 @@ impl<'n> SessionNames<'n> {
             temporary_used: RefCell::default(),
             sequences: RefCell::default(),
             routines: RefCell::default(),
+            out_source: None,
+            changed: RefCell::default(),
         }
+    }
+
+    /// Lets the functions of the statement assign their OUT and INOUT arguments.
+    pub fn with_out(mut self, source: ParamSource<'n>) -> SessionNames<'n> {
+        self.out_source = Some(source);
+        self
     }
 
     /// Creates a resolver for the server itself, to examine a view.
@@ -141,14 +155,14 @@ impl<'n> SessionNames<'n> {
 
 /// A function that a view calls. Its errors must not reveal to the reader of the view what the function uses.
 struct OfView {
-    function: Callee,
+    function: Box<dyn StatementFunction>,
     /// The outermost view.
     view: Arc<View>,
 }
 
 impl StatementFunction for OfView {
-    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
-        let outcome = self.function.0.call(args, ctx);
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Returned> {
+        let outcome = self.function.call(args, ctx);
         outcome.map_err(|error| cohort_plan::hidden_by_view(&self.view, error))
     }
 }
@@ -158,23 +172,47 @@ impl Names for SessionNames<'_> {
         &self.session.settings.env
     }
 
-    fn function(&self, schema: Option<&str>, name: &str, args: usize) -> SqlResult<Option<CalledFunction>> {
+    fn function(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        args: &[ast::Expr],
+    ) -> SqlResult<Option<CalledFunction>> {
         let inside = self.inside.borrow();
         let here = inside.last().map(|view| &*view.name.schema);
         let schema = schema.or(here).or(self.session.current_schema.as_deref());
         let Some((functions, schema)) = self.session.db.functions.get().zip(schema) else { return Ok(None) };
         self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
-        let found = functions.find((self.catalog, self.session), (schema, name), args, self.definer())?;
-        let Some(FoundFunction { schema, name, ty, function, routine }) = found else { return Ok(None) };
+        let found =
+            functions.find((self.catalog, self.session), (schema, name), args.len(), self.definer())?;
+        let Some(FoundFunction { schema, name, ty, function, routine, is_out }) = found else {
+            return Ok(None);
+        };
         let is_aggregate = routine.as_ref().is_some_and(|routine| routine.aggregate);
         let function = match inside.first() {
-            Some(view) => Callee(Box::new(OfView { function, view: Arc::clone(view) })),
+            Some(view) => Box::new(OfView { function, view: Arc::clone(view) }),
             None => function,
         };
+        let (source, takes_out) =
+            (self.out_source.unwrap_or(ParamSource::Literals), self.out_source.is_some());
+        let arguments = Argument::of_call(&is_out, args, source, takes_out);
+        self.changed.borrow_mut().extend(arguments.iter().filter_map(|argument| match argument {
+            Argument::Local(place) => Some(*place),
+            _ => None,
+        }));
+        let function = Callee::new(function, arguments);
         if let Some(routine) = routine {
             self.use_routine(&routine);
         }
         Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty, is_aggregate }))
+    }
+
+    fn changed_variable(&self, index: usize) -> Option<Arc<dyn Any + Send + Sync>> {
+        let Some(ParamSource::Variables(variables)) = self.out_source else { return None };
+        let place = variables.places[index];
+        let is_changed = self.changed.borrow().contains(&place);
+        let reader = || Callee::new(Box::new(ChangedVariable { index, place }), Vec::new());
+        is_changed.then(|| Arc::new(reader()) as _)
     }
 
     fn hooks(&self) -> &dyn SessionHooks {
@@ -199,6 +237,9 @@ impl Names for SessionNames<'_> {
 
     fn virtual_table(&self, schema: &str, name: &str) -> SqlResult<Option<Arc<dyn VirtualDefinition>>> {
         let Some(found) = self.session.db.virtual_table(schema, name) else { return Ok(None) };
+        if self.temporary(schema, name).is_some() {
+            return Ok(None);
+        }
         self.want(found.schema(), found.name(), Privilege::Select.into())?;
         Ok(Some(found.clone()))
     }

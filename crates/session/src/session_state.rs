@@ -40,6 +40,7 @@ use crate::statement_state::StatementState;
 use crate::statement_trace::StatementTrace;
 use crate::transaction_track::{TransactionNews, TransactionTracker};
 use crate::user_locks::UserLocks;
+use crate::virtual_table::VirtualTable;
 
 /// Character sets named by the session's variables.
 #[derive(Clone, Copy, Debug)]
@@ -567,6 +568,14 @@ impl SessionState {
         self.settings.vars.hash_plan_settings(&mut hasher);
         (self.current_schema.as_deref(), self.settings.parse, self.temporary.epoch()).hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// Returns a virtual table, unless a temporary table hides it.
+    pub fn virtual_table(&self, schema: &str, name: &str) -> Option<&Arc<dyn VirtualTable>> {
+        match self.temporary.find(schema, name) {
+            Some(_) => None,
+            None => self.db.virtual_table(schema, name),
+        }
     }
 
     /// Assigns a value to a user variable at once, and to a local variable of the enclosing program when the

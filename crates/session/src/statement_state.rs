@@ -28,6 +28,8 @@ pub struct StatementState {
     pub planning_warnings: RefCell<Vec<Warning>>,
     /// Values for local variables of the program that the statement is part of.
     pub assigned: RefCell<Vec<(Variable, Value)>>,
+    /// Values that functions have returned in OUT and INOUT parameters, for local variables by their places.
+    pub out: RefCell<Vec<(u32, Value)>>,
     /// Deadline, by `Clock::monotonic_ns`.
     pub deadline_ns: Cell<Option<u64>>,
     /// Whether the times of plans are measured.
@@ -77,6 +79,7 @@ impl StatementState {
             reads_whole_table,
             planning_warnings,
             assigned,
+            out,
             deadline_ns,
             times_plans,
             planning_ns,
@@ -90,6 +93,7 @@ impl StatementState {
         reads_whole_table.swap(&other.reads_whole_table);
         planning_warnings.swap(&other.planning_warnings);
         assigned.swap(&other.assigned);
+        out.swap(&other.out);
         deadline_ns.swap(&other.deadline_ns);
         times_plans.swap(&other.times_plans);
         planning_ns.swap(&other.planning_ns);

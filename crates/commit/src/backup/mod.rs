@@ -421,6 +421,11 @@ impl Coordinator {
             ),
             Err(error) => log::error!("Backup to {} failed: {error}", request.label),
         }
+<<<<<<< HEAD
+=======
+        stats.log_held.store(0, Ordering::Relaxed);
+        stats.expected.store(0, Ordering::Relaxed);
+>>>>>>> main
         let count = if done.is_ok() { &stats.completed } else { &stats.failed };
         count.fetch_add(1, Ordering::Relaxed);
         done
@@ -459,7 +464,9 @@ impl Coordinator {
             ids.zip(&pinned.participants).filter_map(|(id, pin)| Some((id, pin.mark()?))).collect();
         let files: Vec<PinnedFile> = pinned.participants.iter_mut().flat_map(|pin| pin.files()).collect();
         let expected: u64 = files.iter().map(|file| file.bytes.total()).sum();
-        request.control.expected.store(expected + expected / 50 + (1 << 20), Ordering::Relaxed);
+        let expected = expected + expected / 50 + (1 << 20);
+        request.control.expected.store(expected, Ordering::Relaxed);
+        self.checkpointer.backups.expected.store(expected, Ordering::Relaxed);
         files.into_iter().try_for_each(|file| self.copy_pinned(&mut writer, &mut pinned, file))?;
         self.follow(&mut writer, &mut pinned, false)?;
         let (cut, rest) = self.cut(&writer, &mut pinned)?;

@@ -12,7 +12,7 @@ use cohort_catalog::{AccountName, Routine};
 use cohort_config::{Acts, Scope, SetNote, VarId, VarValue};
 use cohort_dml::DmlOutcome;
 use cohort_expr::{EvalContext, SessionHooks};
-use cohort_plan::{Names, ParamSource};
+use cohort_plan::{Names, ParamSource, check_alone};
 use cohort_program::{
     BodyStatement, Bound, Finished, Group, Host, ProgramKind, QueryRows, ResultColumn, RowsFor,
 };
@@ -84,6 +84,7 @@ struct Left {
     planning_warnings: Vec<Warning>,
     next_insert_id: Option<u64>,
     rows_found: Option<u64>,
+    out: Vec<(u32, Value)>,
 }
 
 impl<'h> ContextHost<'h> {
@@ -169,9 +170,11 @@ impl<'h> ContextHost<'h> {
                 planning_warnings: state.planning_warnings.take(),
                 next_insert_id: state.next_insert_id.take(),
                 rows_found: state.rows_found.take(),
+                out: state.out.take(),
             };
             outcome
         });
+        self.session.statement.out.borrow_mut().extend(left.out);
         let env = &mut self.session.settings.env;
         if let Some(id) = left.next_insert_id {
             env.last_insert_id = id;
@@ -223,10 +226,11 @@ impl<'h> ContextHost<'h> {
         &mut self,
         of: &BodyStatement,
         params: &[Value],
-        is_read: bool,
+        // The use of the rows that the program reads itself.
+        rows_for: Option<RowsFor>,
         mut run: impl FnMut(&mut StatementContext<'_>, &Arc<CachedPlan>) -> SqlResult<Option<T>>,
     ) -> SqlResult<(T, Arc<CachedPlan>, Vec<(Variable, Value)>)> {
-        let source = ParamSource::Variables(&of.types);
+        let source = of.source();
         let ((done, plan), assigned) = self.inside((params, source), |ctx| {
             for _ in 0..PLAN_ATTEMPTS {
                 let catalog = ctx.db.catalog();
@@ -236,9 +240,11 @@ impl<'h> ContextHost<'h> {
                     Some(kept) => Arc::clone(&kept.plan),
                     None => {
                         let session = ctx.session;
-                        let made = match is_read {
-                            true => make_inner_plan(&catalog, session, params, source, &of.statement),
-                            false => make_plan(&catalog, session, params, source, &of.statement),
+                        let made = match rows_for {
+                            Some(rows_for) => {
+                                make_inner_plan((&catalog, session), params, source, &of.statement, rows_for)
+                            }
+                            None => make_plan(&catalog, session, params, source, &of.statement),
                         };
                         let made = match made {
                             Ok(made) => Arc::new(made),
@@ -270,7 +276,7 @@ impl<'h> ContextHost<'h> {
     }
 
     fn run_statement(&mut self, of: &BodyStatement, params: &[Value]) -> SqlResult<Vec<(Variable, Value)>> {
-        let (statement, source) = (&of.statement, ParamSource::Variables(&of.types));
+        let (statement, source) = (&of.statement, of.source());
         self.begin_conditions(statement);
         match statement {
             _ if statement.plannable().is_some() => self.run_plannable(of, params),
@@ -328,7 +334,7 @@ impl<'h> ContextHost<'h> {
         {
             return Err(SqlError::read_only_transaction());
         }
-        let (executed, _, assigned) = self.planned(of, params, false, |ctx, plan| {
+        let (executed, _, assigned) = self.planned(of, params, None, |ctx, plan| {
             Ok(match execute(ctx, plan, &mut NullSink)? {
                 Executed::Stale => None,
                 executed => Some(executed),
@@ -352,7 +358,7 @@ impl<'h> ContextHost<'h> {
 
     /// Returns the rows of a query.
     fn rows(&mut self, of: &BodyStatement, params: &[Value], rows_for: RowsFor) -> SqlResult<HeldRows> {
-        let (rows, ..) = self.planned(of, params, true, |ctx, plan| {
+        let (rows, ..) = self.planned(of, params, Some(rows_for), |ctx, plan| {
             let Planned::Query(query) = &plan.plan else {
                 return Err(SqlError::not_supported("this statement as a query of a program"));
             };
@@ -371,6 +377,7 @@ impl<'h> ContextHost<'h> {
 
     /// Returns the values of expressions of a statement that is not planned.
     fn values(&mut self, of: &BodyStatement, exprs: &[&Expr], params: &[Value]) -> SqlResult<Vec<Value>> {
+        exprs.iter().try_for_each(|expr| check_alone(expr))?;
         let items = exprs.iter().map(|expr| SelectItem::Expr {
             expr: (*expr).clone(),
             alias: None,
@@ -578,8 +585,9 @@ impl Host for ContextHost<'_> {
     fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>> {
         let nulls = vec![Value::Null; query.types.len()];
         let catalog = self.db.catalog();
-        let source = ParamSource::Variables(&query.types);
-        let plan = make_inner_plan(&catalog, &self.session, &nulls, source, &query.statement);
+        let source = query.source();
+        let of = (&catalog, &*self.session);
+        let plan = make_inner_plan(of, &nulls, source, &query.statement, RowsFor::Cursor);
         self.session.statement.planning_warnings.borrow_mut().clear();
         Ok(plan?.result_columns())
     }

@@ -6,7 +6,7 @@ use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
 use cohort_program::{Bound, ProgramKind};
 use cohort_session::{
-    Callee, FoundFunction, ReachedNames, Roots, SessionState, StatementContext, StatementFunction,
+    FoundFunction, ReachedNames, Returned, Roots, SessionState, StatementContext, StatementFunction,
     StatementFunctions,
 };
 use cohort_sql::ast::VariableType;
@@ -45,7 +45,11 @@ impl StatementFunctions for StoredFunctions {
             schema: routine.schema.as_str().into(),
             name: routine.name.as_str().into(),
             ty: ExprType::of_column(&ty, true),
-            function: Callee(Box::new(StoredFunction { routine: Arc::clone(routine), compiled, definer })),
+            is_out: match program.has_out() {
+                true => program.parameters.iter().map(|(mode, _)| mode.is_out()).collect(),
+                false => Vec::new(),
+            },
+            function: Box::new(StoredFunction { routine: Arc::clone(routine), compiled, definer }),
             routine: Some(Arc::clone(routine)),
         }))
     }
@@ -64,15 +68,16 @@ struct StoredFunction {
 }
 
 impl StatementFunction for StoredFunction {
-    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Value> {
+    fn call(&self, args: &[Value], ctx: &mut StatementContext<'_>) -> SqlResult<Returned> {
         // With the definer of a view it is another call.
         let is_own = !self.routine.by_invoker || self.definer.is_none();
         let definition = Arc::as_ptr(&self.routine).cast();
         if is_own
+            && !self.compiled.program.has_out()
             && let Some(bound) = ctx.session.called.find::<Bound>(definition)
             && let Some(value) = bound.call_typed(args, &mut || ctx.check_interrupt())?
         {
-            return Ok(value);
+            return Ok(value.into());
         }
         let definer = match self.routine.by_invoker {
             true => self.definer.as_ref(),
@@ -83,9 +88,9 @@ impl StatementFunction for StoredFunction {
             args if !self.routine.aggregate => Arguments::Values(args.to_vec()),
             [Value::Str(rows)] => Arguments::OfRows(&rows.bytes),
             // An empty group. As in MariaDB, the function does not run.
-            _ => return Ok(Value::Null),
+            _ => return Ok(Value::Null.into()),
         };
         let (finished, _) = run_routine(ctx, routine, definer, args, ProgramKind::Function)?;
-        Ok(finished.returned.unwrap_or(Value::Null))
+        Ok(Returned { value: finished.returned.unwrap_or(Value::Null), out: finished.out })
     }
 }

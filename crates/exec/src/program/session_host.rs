@@ -172,7 +172,7 @@ impl Host for SessionHost<'_> {
 
     fn describe(&mut self, query: &BodyStatement) -> SqlResult<Vec<ResultColumn>> {
         let nulls = vec![Value::Null; query.types.len()];
-        self.session.result_columns(&query.statement, &nulls, ParamSource::Variables(&query.types))
+        self.session.result_columns(&query.statement, &nulls, query.source())
     }
 
     fn columns_of(&mut self, table: &ObjectName, column: Option<&str>) -> SqlResult<Vec<ResultColumn>> {
@@ -206,7 +206,7 @@ impl Session {
         self.log_inner("Query", &of.text, (&of.param_at, params));
         self.process.show_inner(&of.text);
         let ordered = self.trx.last_ordered();
-        let source = ParamSource::Variables(&of.types);
+        let source = of.source();
         let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
         let outer = self.begin_nested();
         let outcome = self.run_or_plan(of, &job, sink);
@@ -261,7 +261,7 @@ impl Session {
         self.begin_command();
         self.diagnostics.begin();
         self.state.check_interrupt()?;
-        let source = ParamSource::Variables(&of.types);
+        let source = of.source();
         let job = Job { text: &of.text, param_at: &of.param_at, params, source, more: true };
         for _ in 0..PLAN_ATTEMPTS {
             let catalog = self.state.db.catalog();
@@ -271,7 +271,10 @@ impl Session {
             let found = self.with_context(&job, |ctx| {
                 let plan = match kept {
                     Some(kept) => Arc::clone(&kept.plan),
-                    None => Arc::new(make_inner_plan(&catalog, ctx.session, params, source, &of.statement)?),
+                    None => {
+                        let of = &of.statement;
+                        Arc::new(make_inner_plan((&catalog, ctx.session), params, source, of, rows_for)?)
+                    }
                 };
                 check_needs(ctx, &plan)?;
                 let Planned::Query(query) = &plan.plan else {

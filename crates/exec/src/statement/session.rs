@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cohort_dml::run_binlog_statement;
+use cohort_plan::check_alone;
 use cohort_program::Named;
 use cohort_protocol::ResultSink;
 use cohort_session::{Job, Process};
@@ -55,6 +56,7 @@ impl Session {
     }
 
     fn eval(&mut self, expr: &ast::Expr, job: &Job<'_>, is_strict: bool) -> SqlResult<Value> {
+        check_alone(expr)?;
         let row = self.query_value(&query_of(expr), job, is_strict)?;
         Ok(row.into_iter().next().unwrap_or(Value::Null))
     }

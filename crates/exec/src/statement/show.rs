@@ -11,6 +11,7 @@ use cohort_session::{Job, SessionNames, SessionState};
 use cohort_sql::ast::{self, Statement};
 use cohort_types::{Collation, ErrorCode, Level, Privileges, SqlError, SqlResult, Value};
 
+use super::show_where::calling_back;
 use crate::cached_plan::CachedPlan;
 use crate::session::Session;
 
@@ -119,7 +120,14 @@ impl Session {
         job: &Job<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let listing = self.with_context(job, |ctx| cohort_info::run(ctx, show))?;
+        let listing = match calling_back(show) {
+            None => self.with_context(job, |ctx| cohort_info::run(ctx, show))?,
+            Some((bare, condition)) => {
+                let mut listing = self.with_context(job, |ctx| cohort_info::run(ctx, &bare))?;
+                self.keep_rows(&mut listing, condition, job)?;
+                listing
+            }
+        };
         self.send_listing(&listing, job, sink)
     }
 

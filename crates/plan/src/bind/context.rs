@@ -24,7 +24,17 @@ pub enum ParamSource<'p> {
     Placeholders,
     /// The local variables of a stored program, of these types; literals are constants. The declared types
     /// count, whatever the values.
-    Variables(&'p [ExprType]),
+    Variables(Variables<'p>),
+}
+
+/// The local variables that are the parameters of a statement, one for each use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variables<'p> {
+    pub types: &'p [ExprType],
+    /// The places of their values. Two uses of one variable have the same.
+    pub places: &'p [u32],
+    /// The places that no statement may assign: columns of OLD, and of NEW in an AFTER trigger.
+    pub fixed: &'p [u32],
 }
 
 /// Planning input, and facts that planning collects about the statement as a whole.
@@ -80,7 +90,7 @@ impl<'p> PlanContext<'p> {
     pub fn with_variables(
         names: &'p dyn Names,
         params: &'p [Value],
-        variables: &'p [ExprType],
+        variables: Variables<'p>,
     ) -> PlanContext<'p> {
         PlanContext::new(names, params, ParamSource::Variables(variables))
     }
@@ -88,7 +98,7 @@ impl<'p> PlanContext<'p> {
     /// Returns the declared type of a parameter, if it is a local variable.
     pub(crate) fn variable_type(&self, index: usize) -> Option<&ExprType> {
         match self.source {
-            ParamSource::Variables(types) => types.get(index),
+            ParamSource::Variables(variables) => variables.types.get(index),
             ParamSource::Literals | ParamSource::Placeholders => None,
         }
     }

@@ -438,7 +438,7 @@ impl<'b> Binder<'b> {
             ast::Expr::Sequence(call) => self.sequence(call),
             ast::Expr::Function { name, args } => self.call(name, args),
             ast::Expr::StoredFunction { db, name, args } => {
-                match self.ctx.names.function(db.as_deref(), name, args.len())? {
+                match self.ctx.names.function(db.as_deref(), name, args)? {
                     Some(function) => self.stored_call(function, args),
                     None => {
                         let schema = db.as_deref().or(self.ctx.names.current_schema());
@@ -453,7 +453,7 @@ impl<'b> Binder<'b> {
     fn call(&self, name: &str, args: &[ast::Expr]) -> SqlResult<Expr> {
         let env = self.ctx.names.env();
         if !is_native(name)
-            && let Some(function) = self.ctx.names.function(None, name, args.len())?
+            && let Some(function) = self.ctx.names.function(None, name, args)?
         {
             return self.stored_call(function, args);
         }
@@ -537,7 +537,11 @@ impl<'b> Binder<'b> {
     fn placeholder(&self, index: u32) -> Expr {
         let index = index as usize;
         if let Some(ty) = self.ctx.variable_type(index) {
-            return Expr::param(index, ty.clone());
+            let Some(function) = self.ctx.names.changed_variable(index) else {
+                return Expr::param(index, ty.clone());
+            };
+            let (schema, name, args) = ("".into(), "".into(), Vec::new());
+            return Expr::CallBack(Box::new(CallBack { schema, name, function, args, ty: ty.clone() }));
         }
         let ty = match self.ctx.params.get(index) {
             // An integer has the widest type, because the next execution may bind a longer one.

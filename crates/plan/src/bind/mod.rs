@@ -19,7 +19,7 @@ mod subquery;
 mod window;
 
 pub use clause::{AliasOrder, Aliases, Clause};
-pub use context::{ParamSource, PlanContext};
+pub use context::{ParamSource, PlanContext, Variables};
 pub use expr::{Binder, item_position, one_column, param_position, refuse_negative, with_zero_dates};
 pub use named_windows::Windows;
 pub use scope::{

@@ -145,7 +145,7 @@ impl Storage for TrxStorage<'_> {
             uses_zone: Cell::new(false),
             uses_micros: Cell::new(false),
         };
-        let value = found.0.call(args, &mut ctx);
+        let value = found.call(function, args, &mut ctx);
         for warning in ctx.eval.take_warnings().list() {
             eval.push_warning(warning.clone());
         }

@@ -1,7 +1,8 @@
 //! Stored programs compared with a real MariaDB: scripts (`cases`), and random programs. Results, errors and
 //! conditions of both servers must be equal.
 //!
-//! `COHORT_LONG_TESTS=1` runs many more. `COHORT_SEED=N` runs one, and prints it.
+//! `COHORT_LONG_TESTS=1` runs many more. `COHORT_SEED=N` runs one, and prints it. `COHORT_DIFFERENCES=FILE`
+//! writes all random programs that differ to a file.
 //! `COHORT_CASE=text` runs the parts of scripts whose title contains the text.
 
 #[path = "../support/mod.rs"]
@@ -107,6 +108,9 @@ fn random_programs_answer_as_on_mariadb() {
         }
     }
     let allowed = count as usize * DIFFER_MAX / 1000;
+    if let Ok(file) = std::env::var("COHORT_DIFFERENCES") {
+        std::fs::write(file, wrong.join("\n")).expect("written");
+    }
     println!("{} of {count} differ, {allowed} may", wrong.len());
     assert!(
         wrong.len() <= allowed,
