@@ -3,8 +3,8 @@
 //! It deletes catalogues first, then chunks and segments, and files of the archive last: a killed prune
 //! leaves each backup whole or deleted, and the next one deletes the rest. A segment stays if a kept backup
 //! of its history was cut before its end, and so do all segments of the newest timeline if no backup is in
-//! its history. The last segment of a timeline stays: the archiver proves with it whose log the timeline is. A
-//! file stays while a segment names it, and until one has named it.
+//! its history. The last segment of a timeline stays: the archiver proves with it whose log the timeline is.
+//! A file stays while a segment names it, and until one has named it.
 
 use std::collections::HashSet;
 

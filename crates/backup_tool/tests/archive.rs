@@ -652,8 +652,8 @@ fn prune_keeps_what_the_kept_backups_need() {
     assert_eq!(left.segments.iter().map(|segment| segment.from).collect::<Vec<_>>(), [1200]);
     assert_eq!(left.files.keys().collect::<Vec<_>>(), ["both", "new"]);
     assert_eq!(verified(&repository).findings, []);
-    // A backup that needs nothing of the archive. The last segment proves whose timeline it is: START has its end
-    // for an older copy of the data directory, too, which is behind it.
+    // A backup that needs nothing of the archive. The last segment proves whose timeline it is: START has its
+    // end for an older copy of the data directory, too.
     take(1400);
     prune(&repository, kept(1), false).expect("pruned");
     let left = &stored(&repository).expect("listed")[&1];

@@ -5,8 +5,8 @@
 //! - an acknowledged transaction is in the server after its next start;
 //! - a transaction that was acknowledged before the archive reached a later GTID is in every restore to the
 //!   newest state;
-//! - with `archive_sync=ON`, every acknowledged transaction is in a restore to the newest state, also if server,
-//!   archive and data directory are lost at once;
+//! - with `archive_sync=ON`, every acknowledged transaction is in a restore to the newest state, also if
+//!   server, archive and data directory are lost at once;
 //! - a restored state has whole transactions, and of each writer a first part of them.
 //!
 //! `COHORT_LONG_TESTS=1` kills 300 times, and loses 40 machines. `COHORT_SEED=N` selects another order.

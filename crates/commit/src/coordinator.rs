@@ -212,7 +212,7 @@ impl Coordinator {
 
     /// Notifies the client that is parked for `seq`, which is published, although replicas are still waited
     /// for. By now the log must say that `seq` will not be cut off ([`Coordinator::release_from_replicas`]).
-    /// Returns false if the client is not parked, or `seq` is not published because the archive is waited for.
+    /// Returns false if the client is not parked, or `seq` waits for the archive and is not published.
     pub fn acknowledge_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
         self.env().view.read().view.seq() >= seq && self.pipeline.acknowledge_early(seq, client)
     }
@@ -378,8 +378,8 @@ impl Coordinator {
         self.checkpointer.checkpoint(self)
     }
 
-    /// Prepares the stop of the server: statements no longer wait for replicas and the archive, and the binlog's
-    /// files no longer for space. The waiting transactions stay in the log, and their clients get no OK.
+    /// Prepares the stop of the server: statements no longer wait for replicas and the archive, and the
+    /// binlog's files no longer for space. The waiting transactions stay in the log, and their clients get no OK.
     pub fn leave_gates(&self) {
         self.env().logs.note_stopping();
         self.pipeline.leave_gates();

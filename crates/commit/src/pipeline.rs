@@ -91,8 +91,8 @@
 //! - **Publish queue** (`publish_queue`): durable groups that are not yet acknowledged, oldest first.
 //! - **Gates** ([`Gate`]): a group passes two gates before it is published and another before it is
 //!   acknowledged. The environment keeps the first or the last shut while semi-synchronous replication waits
-//!   for a replica, and the second while the archive waits for its repository (`archive/gate.rs`). Groups then
-//!   stay in the publish queue, while later groups continue to become durable. The thread that opens a gate
+//!   for a replica, and the second while the archive waits for its repository (`archive/gate.rs`). Groups
+//!   then stay in the publish queue, while later groups continue to become durable. The thread that opens a gate
 //!   calls [`Pipeline::gate_opened`].
 //!
 //! # Invariants

@@ -33,12 +33,8 @@ impl Coordinator {
         let backups = self.backups();
         put("Cohort_backups", get(&backups.completed));
         put("Cohort_backup_failures", get(&backups.failed));
-<<<<<<< HEAD
         put("Cohort_backup_log_pinned_bytes", self.log_stats().pinned_bytes);
-=======
         put("Cohort_backup_expected_bytes", get(&backups.expected));
-        put("Cohort_backup_log_pinned_bytes", get(&backups.log_held));
->>>>>>> main
         put("Cohort_backup_newest_unixtime", get(&backups.newest_us) / 1_000_000);
         let archive = self.archive();
         let (lag_bytes, lag_seconds) = self.archive_lag();

@@ -3,9 +3,9 @@
 //! A pin ([`LogPin`]) keeps the segments from where recovery starts; checkpoints release only what no pin
 //! needs. The holder copies record by record, and with each call of [`LogPin::copy`] the pin moves to the end
 //! of what was copied. So a pin holds little more of the log than was written since that call. At the end
-//! [`LogPin::finish`] adds what is missing in the files of the copy: heads of segments, the last block of each,
-//! and the control file, which names the copy's end. Blocks before and after the records stay holes, which the
-//! first opening of the copy fills.
+//! [`LogPin::finish`] adds what is missing in the files of the copy: heads of segments, the last block of
+//! each, and the control file, which names the copy's end. Blocks before and after the records stay holes,
+//! which the first opening of the copy fills.
 //!
 //! The control file of the copy says that the log was closed at this end. So an opening of the copy reads
 //! exactly the records up to it, and reports any that is missing or damaged. It also says that this is a

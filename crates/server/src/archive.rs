@@ -5,7 +5,9 @@
 //! from its standard output (docs/backup-format.md); lines of its standard error go to the error log.
 //!
 //! # Threads
-//! One thread lets commits go on that have waited for `archive_sync_timeout`. The archive thread runs `Coordinator::run_archive`: it starts the process, sends, and starts it again
+//! One thread lets commits go on that have waited for `archive_sync_timeout`.
+//!
+//! The archive thread runs `Coordinator::run_archive`: it starts the process, sends, and starts it again
 //! after an error. Two threads for each process read its output and its errors; they end with it.
 //!
 //! # On failure

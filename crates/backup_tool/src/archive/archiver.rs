@@ -327,7 +327,7 @@ impl<'a> Archiver<'a> {
     }
 }
 
-/// Lists a timeline. A list that ends before `lsn`, from which the server sends, may lag behind the writes:
+/// Lists a timeline. A list that ends before `lsn`, from which the server sends, may lag:
 /// what it lacks would become a gap. So it is listed again a few times.
 fn listed(repository: &Repository, timeline: u32, lsn: u64) -> Result<Stored> {
     for pause in LIST_AGAIN {

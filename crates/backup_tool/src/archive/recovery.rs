@@ -333,8 +333,9 @@ fn is_stop_reached(report: &Value) -> bool {
     report["is_stop_reached"] != Value::Bool(false)
 }
 
-/// Refuses a state that ends before the target although the archive goes on: only the segments up to the first
-/// later time were fetched, and their records do not have that time. So it is with a clock that was set back.
+/// Refuses a state that ends before the target although the archive goes on: only the segments up to the
+/// first later time were fetched, and their records do not have that time. So it is with a clock that was
+/// set back.
 fn check_time(request: &Request<'_>, archived_until: Option<u64>, report: Value) -> Result<Value> {
     match (&request.stop, archived_until) {
         (Stop::Time(target), Some(newest))

@@ -16,12 +16,12 @@
 //! ```
 //!
 //! # Invariants
-//! - `waiting` is in commit order. A group that left it never returns, so once [`ArchiveGate::holds`] is false
-//!   for a group it stays false.
+//! - `waiting` is in commit order. A group that left it never returns, so once [`ArchiveGate::holds`] is
+//!   false for a group it stays false.
 //! - While the gate is on, every group that passes has been acknowledged.
-//! - The caller of a function that lets groups pass calls [`Pipeline::gate_opened`](crate::Pipeline) after it.
-//! - A checkpoint, a large transaction and a backup do not wait for this gate: what waits here is durable, and
-//!   no start cuts it off. It is shown to no client only because the machine might be lost.
+//! - The caller of a function that lets groups pass calls [`Pipeline::gate_opened`](crate::Pipeline) then.
+//! - A checkpoint, a large transaction and a backup do not wait for this gate: what waits here is durable,
+//!   and no start cuts it off. It is shown to no client only because the machine might be lost.
 //!
 //! # Lock order
 //! `state` is a leaf. [`ArchiveGate::arrive`] and [`ArchiveGate::holds`] are called with the publish queue

@@ -30,8 +30,8 @@
 //! # Invariants
 //! - I7: segments, and files that records name, are kept until the repository has acknowledged them. The mark
 //!   is moved after the acknowledgement, and is durable before a segment is released.
-//! - Without `archive_sync` no transaction waits for the archive. With it, groups wait at the gate, and nothing
-//!   that the archive needs waits for them.
+//! - Without `archive_sync` no transaction waits for the archive. With it, groups wait at the gate, and
+//!   nothing that the archive needs waits for them.
 //! - I3: a range has only what is durable and not cut off any more.
 //!
 //! # Bounds
@@ -449,8 +449,8 @@ impl Archiver {
         Ok(())
     }
 
-    /// Lets the acknowledged groups pass the gate. `complete_since_ns` is the moment at which there was nothing
-    /// else to send.
+    /// Lets the acknowledged groups pass the gate. `complete_since_ns` is the moment at which there was
+    /// nothing else to send.
     fn let_pass(&self, complete_since_ns: Option<u64>) {
         let change = self.gate().acknowledge(self.acknowledged.last, complete_since_ns, self.now_ns());
         if change.is_on_again {
@@ -638,8 +638,8 @@ impl Coordinator {
         self.options.archive.is_some()
     }
 
-    /// Applies `archive_sync` and `archive_sync_timeout`. Returns false if the log is not archived, and commits
-    /// cannot wait for that.
+    /// Applies `archive_sync` and `archive_sync_timeout`. Returns false if the log is not archived, and
+    /// commits cannot wait for that.
     pub fn set_archive_sync(&self, options: ArchiveSyncOptions) -> bool {
         let Some(gate) = &self.env().archive_gate else { return !options.is_enabled };
         gate.configure(options);

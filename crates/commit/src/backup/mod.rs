@@ -421,11 +421,7 @@ impl Coordinator {
             ),
             Err(error) => log::error!("Backup to {} failed: {error}", request.label),
         }
-<<<<<<< HEAD
-=======
-        stats.log_held.store(0, Ordering::Relaxed);
         stats.expected.store(0, Ordering::Relaxed);
->>>>>>> main
         let count = if done.is_ok() { &stats.completed } else { &stats.failed };
         count.fetch_add(1, Ordering::Relaxed);
         done

@@ -14,11 +14,6 @@ pub struct BackupStats {
     /// Moment of the cut of the newest backup of this run of the server, in microseconds since 1970; 0 if
     /// there is none.
     pub newest_us: AtomicU64,
-<<<<<<< HEAD
-=======
     /// Bytes that the running backup will have, as far as it is known at its begin; 0 without one.
     pub expected: AtomicU64,
-    /// Bytes of log that are kept only for the running backup.
-    pub log_held: AtomicU64,
->>>>>>> main
 }

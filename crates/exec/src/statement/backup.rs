@@ -2,8 +2,8 @@
 //!
 //! # Concepts
 //! The backup runs on a thread of its own, because it reads and writes files for long. The statement's fiber
-//! waits for it, shows its progress in the process list, and passes on KILL, `max_statement_time` and the loss
-//! of the client.
+//! waits for it, shows its progress in the process list, and passes on KILL, `max_statement_time` and the
+//! loss of the client.
 //!
 //! With TO STREAM the thread puts pieces of files into a queue of [`QUEUE_PIECES`], and waits while it is
 //! full. The fiber sends one row for each: `file`, `offset`, `data`. So a client that reads slowly slows the
