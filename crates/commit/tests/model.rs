@@ -22,7 +22,6 @@
 //! | the timer thread is not woken when the queue is left, or does not recheck before it sleeps | `queues_left_by_workers_are_led_in_time` |
 //! | the thread that opened a gate does not publish the held groups | `a_gate_lets_everybody_through` |
 //! | the thread that has an acknowledgement of the repository, or sees the timeout, does not publish | `commits_wait_for_the_archive_or_its_timeout` |
-//! | a group is shown to the archive before it is registered at the gate | `commits_wait_for_the_archive_or_its_timeout` |
 //! | a group passes the gate of the archive without looking | `commits_wait_for_the_archive_or_its_timeout` |
 //! | another waiter for a killed client's transaction is treated as that client | `a_waiter_that_gives_up_is_notified` |
 //!
