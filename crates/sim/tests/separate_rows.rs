@@ -272,6 +272,7 @@ fn a_start_that_cuts_no_transaction_continues_the_timeline() {
             let left = match is_clean {
                 true => {
                     world.coordinator.close().expect("closes");
+                    drop(world);
                     memory
                 }
                 false => memory.kill_clone(),
