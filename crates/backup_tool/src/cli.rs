@@ -19,7 +19,7 @@ use crate::failure::{DAMAGED, ENDS_EARLY, EXIT_CODES, Failure, Result, exit_code
 use crate::key::random;
 use crate::lock;
 use crate::progress::Progress;
-use crate::prove::prove;
+use crate::prove::{self, prove};
 use crate::prune::{Keep, prune};
 use crate::repository::Repository;
 use crate::restore::{Restored, restore};
@@ -177,12 +177,15 @@ enum Command {
         #[arg(long)]
         remove_damaged: bool,
         /// Restore the backup, the newest if none is named, into this new or empty directory, start a
-        /// server in it, check every table, and remove the directory
+        /// server in it, check every table, and remove the directory. With an option of the connection the
+        /// server that took the backup gets the result, and shows the age of the newest proven one
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "remove_damaged")]
         restore: Option<PathBuf>,
         /// The server's program; cohortd next to this program or in PATH unless given
         #[arg(long, value_name = "FILE", requires = "restore", alias = "cohortd")]
         server_binary: Option<PathBuf>,
+        #[command(flatten)]
+        connection: Connection,
     },
     /// Restore into a new or empty directory, in which a server can start
     ///
@@ -377,15 +380,21 @@ fn run(arguments: Arguments) -> Result<u8> {
             });
             return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, exit_code));
         }
-        Command::Verify { place, backup, restore: Some(directory), server_binary, .. } => {
+        Command::Verify { place, backup, restore: Some(directory), server_binary, connection, .. } => {
+            let reports = *connection != Connection::default();
+            let account = reports.then(|| connection.account()).transpose()?;
             let backup = backup.as_deref().unwrap_or("latest");
             let server = find_server(server_binary.as_deref());
             let proven = prove(&place.open()?, backup, directory, &server, &progress("restoring"))?;
+            if let Some(account) = account.filter(|_| proven.findings.is_empty()) {
+                prove::report(&proven, &account)?;
+            }
             let value = json!({
                 "backup": proven.backup,
                 "tables": proven.tables,
                 "rows": proven.rows,
                 "findings": proven.findings,
+                "is_reported": reports && proven.findings.is_empty(),
             });
             show(value, &|| {
                 format!(

@@ -306,7 +306,12 @@ const STATUS: &[(&str, &str, &str)] = &[
     (
         "Cohort_backup_newest_unixtime",
         "seconds",
-        "since 1970 UTC of the state that the newest backup of this start has; 0 without one",
+        "since 1970 UTC of the state that the newest backup of this data directory has; 0 without one",
+    ),
+    (
+        "Cohort_backup_proven_unixtime",
+        "seconds",
+        "since 1970 UTC of the state of the newest backup that was restored and checked; 0 without one",
     ),
     ("Cohort_archive_running", "1 or 0", "whether cohort-backup stores the log now"),
     (

@@ -101,6 +101,8 @@ use crate::record::{self, Checkpoint, RedoRef};
 use crate::utc::time_text;
 use parents::{Marks, Parents};
 
+pub use parents::KnownBackup;
+
 pub use directory::DirectorySink;
 pub use error::BackupError;
 pub use sink::BackupSink;
@@ -476,13 +478,50 @@ impl Coordinator {
             writer.write(path, 0, bytes)?;
         }
         self.finish_logs(&mut writer, &pinned)?;
+        let cut_us = cut.at_us;
         let manifest = self.manifest(&writer, &pinned, cut, begun_us);
         drop(pinned);
         writer.put(|sink| sink.finish(&manifest))?;
-        if let Err(error) = parents.add(&manifest.id, timeline, &marks) {
+        let stats = &self.checkpointer.backups;
+        stats.newest_us.store(cut_us, Ordering::Relaxed);
+        let known = KnownBackup { id: manifest.id.clone(), timeline, cut_us, is_proven: false, marks };
+        let _list = stats.list.lock();
+        if let Err(error) = parents.add(known) {
             log::error!("No incremental backup can continue this one: its marks cannot be written: {error}");
         }
         Ok(manifest)
+    }
+
+    /// Returns the backups that this data directory has taken, as far as it knows them, the oldest first.
+    pub fn known_backups(&self) -> io::Result<Vec<KnownBackup>> {
+        Parents::new(&self.env().world.fs, &self.options.datadir).all()
+    }
+
+    /// Notes that a backup was restored, and that a server has checked its tables. Returns whether this data
+    /// directory has taken it.
+    pub fn prove_backup(&self, id: &str) -> io::Result<bool> {
+        let stats = &self.checkpointer.backups;
+        let _list = stats.list.lock();
+        let proven = Parents::new(&self.env().world.fs, &self.options.datadir).prove(id)?;
+        if let Some(proven) = &proven {
+            stats.proven_us.fetch_max(proven.cut_us, Ordering::Relaxed);
+        }
+        Ok(proven.is_some())
+    }
+
+    /// Determines the ages of the newest backups, at the start.
+    pub(crate) fn count_backups(&self) {
+        let stats = &self.checkpointer.backups;
+        match self.known_backups() {
+            Ok(all) => {
+                let newest = |of: &dyn Fn(&&KnownBackup) -> bool| {
+                    all.iter().filter(of).map(|known| known.cut_us).max().unwrap_or(0)
+                };
+                stats.newest_us.store(newest(&|_| true), Ordering::Relaxed);
+                stats.proven_us.store(newest(&|known| known.is_proven), Ordering::Relaxed);
+            }
+            Err(error) => log::warn!("The list of this server's backups cannot be read: {error}"),
+        }
     }
 
     /// Runs a checkpoint and pins everything that the copy needs of it.
@@ -672,7 +711,6 @@ impl Coordinator {
             offset: cut.binlog_end.offset,
         };
         let server = &writer.request.server;
-        self.checkpointer.backups.newest_us.store(cut.at_us, Ordering::Relaxed);
         Manifest {
             format: if writer.request.parent.is_some() { FORMAT_INCREMENTAL } else { FORMAT_FULL },
             id: id.iter().map(|byte| format!("{byte:02x}")).collect(),

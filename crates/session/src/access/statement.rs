@@ -3,9 +3,9 @@
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
-    Account, AlterAction, AlterTable, Backup, BackupTarget, CloneServer, CreateMode, CreateTable, DropTable,
-    Flush, FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Program, Revoke,
-    RoutineKind, Show, Statement, TableMaintenance,
+    Account, AlterAction, AlterTable, Backup, BackupServer, BackupTarget, CloneServer, CreateMode,
+    CreateTable, DropTable, Flush, FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind,
+    ObjectName, Program, Revoke, RoutineKind, Show, Statement, TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
@@ -276,19 +276,16 @@ impl StatementCheck<'_> {
     fn backup(&self, backup: &Backup) -> SqlResult<()> {
         match backup {
             Backup::Stage(_) => check_global(self.session, P::Reload),
-            // Donors of clones have a privilege of their own.
-            Backup::Server(server)
-                if server.target == BackupTarget::Stream
-                    && self.session.access().everywhere().has(P::BackupAdmin) =>
-            {
-                Ok(())
+            Backup::Server(BackupServer { target: BackupTarget::Directory(_), .. }) => {
+                check_global(self.session, P::Reload).and_then(|()| check_global(self.session, P::File))
             }
-            Backup::Server(server) => {
-                let rows = match server.target {
-                    BackupTarget::Directory(_) => P::File,
-                    BackupTarget::Stream => P::Select,
-                };
-                check_global(self.session, P::Reload).and_then(|()| check_global(self.session, rows))
+            Backup::Server(_) | Backup::Proven(_) => {
+                match self.session.access().everywhere().has(P::BackupAdmin) {
+                    // Donors of clones have a privilege of their own.
+                    true => Ok(()),
+                    false => check_global(self.session, P::Reload)
+                        .and_then(|()| check_global(self.session, P::Select)),
+                }
             }
             Backup::Lock(name) => match self.schema_of(name) {
                 Some(schema) if self.session.access().on_schema(schema).has(P::LockTables) => Ok(()),

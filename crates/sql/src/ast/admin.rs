@@ -90,6 +90,8 @@ pub enum Backup {
     Lock(ObjectName),
     Unlock,
     Server(BackupServer),
+    /// BACKUP SERVER PROVEN: a backup with this identifier was restored and checked.
+    Proven(String),
 }
 
 /// BACKUP SERVER.

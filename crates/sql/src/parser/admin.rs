@@ -164,6 +164,9 @@ impl Parser<'_> {
             return Ok(Backup::Unlock);
         }
         if self.eat_word("SERVER") {
+            if self.eat_word("PROVEN") {
+                return self.text().map(Backup::Proven);
+            }
             return self.backup_server().map(Backup::Server);
         }
         self.expect_word("STAGE")?;
