@@ -379,7 +379,8 @@ impl Coordinator {
     }
 
     /// Prepares the stop of the server: statements no longer wait for replicas and the archive, and the
-    /// binlog's files no longer for space. The waiting transactions stay in the log, and their clients get no OK.
+    /// binlog's files no longer for space. The waiting transactions stay in the log, and their clients get no
+    /// OK.
     pub fn leave_gates(&self) {
         self.env().logs.note_stopping();
         self.pipeline.leave_gates();

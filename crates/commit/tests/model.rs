@@ -78,10 +78,10 @@ struct Env {
     /// Last CommitSeq for which the gates of the replicas are open.
     gate: AtomicU64,
     archive: ArchiveGate,
-    /// What the archive may send.
+    /// Newest transaction that the archive may send.
     replicated: Mutex<u64>,
     has_replicated: Condvar,
-    /// What the repository has.
+    /// Newest transaction that the repository has.
     archived: AtomicU64,
     /// The gate of the archive may be off.
     may_be_off: AtomicBool,

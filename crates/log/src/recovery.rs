@@ -52,7 +52,7 @@ pub struct Recovery {
     limit: u64,
     /// LSN where the log has to end although records follow.
     cut: Option<u64>,
-    /// What is cut off was decided: it may be in the archive, or be continued by another server.
+    /// Decided records are cut off: they may be in the archive, or be continued by another server.
     is_decided: bool,
     pace: Pace,
     records: u64,

@@ -224,7 +224,7 @@ pub struct ProcessSnapshot {
 const INFO_BYTES_MAX: usize = 64 << 10;
 /// A time in the infinite future.
 const NEVER_US: u64 = u64::MAX;
-/// Who has to acknowledge the commit of a statement that has ended, before its client gets the reply.
+/// The acknowledgement that the commit of an ended statement needs before its client gets the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcknowledgedBy {
     Replica,

@@ -76,7 +76,7 @@ struct State {
     is_ending: bool,
 }
 
-/// What an acknowledgement has changed.
+/// Changes by an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Groups may pass.
@@ -84,7 +84,7 @@ pub struct Change {
     pub is_on_again: bool,
 }
 
-/// What [`ArchiveGate::watch`] has found.
+/// Result of [`ArchiveGate::watch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     GoOn,

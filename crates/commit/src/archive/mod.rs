@@ -52,8 +52,6 @@
 mod apply;
 mod foreign;
 pub(crate) mod gate;
-#[cfg(test)]
-mod gate_tests;
 pub(crate) mod names;
 pub(crate) mod settings;
 pub(crate) mod stats;
@@ -808,6 +806,9 @@ impl Pauses {
         Duration::from_secs((1 << (self.0 - 1).min(6)).min(60))
     }
 }
+
+#[cfg(test)]
+mod gate_tests;
 
 #[cfg(test)]
 mod tests {
