@@ -662,24 +662,13 @@ impl Coordinator {
         loop {
             match gate.watch(&|| self.now_ns()) {
                 Watch::GoOn => {}
-                Watch::Expired => self.archive_sync_expired(),
+                Watch::Expired => {
+                    log::error!("{OFF}");
+                    self.gate_opened();
+                }
                 Watch::End => return,
             }
         }
-    }
-
-    /// Lets groups pass that have waited for `archive_sync_timeout`. Returns whether there were any.
-    pub fn expire_archive_sync(&self) -> bool {
-        let has_expired = self.env().archive_gate.as_ref().is_some_and(|gate| gate.expire(self.now_ns()));
-        if has_expired {
-            self.archive_sync_expired();
-        }
-        has_expired
-    }
-
-    fn archive_sync_expired(&self) {
-        log::error!("{OFF}");
-        self.gate_opened();
     }
 
     /// Returns the timeline of the log and its ancestors, oldest first.
