@@ -15,11 +15,11 @@ use crate::archive::{self, archiver};
 use crate::catalogue::Catalogue;
 use crate::client::Account;
 use crate::clone::{OPTIONS, Replica, STATEMENTS, clone};
-use crate::failure::{ENDS_EARLY, EXIT_CODES, Failure, Result};
+use crate::failure::{DAMAGED, ENDS_EARLY, EXIT_CODES, Failure, Result, exit_code};
 use crate::key::random;
 use crate::lock;
 use crate::progress::Progress;
-use crate::prove::prove;
+use crate::prove::{self, prove};
 use crate::prune::{Keep, prune};
 use crate::repository::Repository;
 use crate::restore::{Restored, restore};
@@ -177,12 +177,15 @@ enum Command {
         #[arg(long)]
         remove_damaged: bool,
         /// Restore the backup, the newest if none is named, into this new or empty directory, start a
-        /// server in it, check every table, and remove the directory
+        /// server in it, check every table, and remove the directory. With an option of the connection the
+        /// server that took the backup gets the result, and shows the age of the newest proven one
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "remove_damaged")]
         restore: Option<PathBuf>,
         /// The server's program; cohortd next to this program or in PATH unless given
         #[arg(long, value_name = "FILE", requires = "restore", alias = "cohortd")]
         server_binary: Option<PathBuf>,
+        #[command(flatten)]
+        connection: Connection,
     },
     /// Restore into a new or empty directory, in which a server can start
     ///
@@ -264,10 +267,10 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if is_json {
-                say(&json!({ "error": failure.to_string(), "exit_code": failure.code() }).to_string());
+                say(&json!({ "error": failure.to_string(), "exit_code": exit_code(&failure) }).to_string());
             }
             eprintln!("cohort-backup: {failure}");
-            ExitCode::from(failure.code())
+            ExitCode::from(exit_code(&failure))
         }
     }
 }
@@ -375,17 +378,23 @@ fn run(arguments: Arguments) -> Result<u8> {
             show(json!({ "backups": value.collect::<Vec<_>>(), "archive": runs }), &|| {
                 heading.clone() + &backups.iter().map(line).collect::<String>() + &runs_text(&runs)
             });
-            return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, Failure::code));
+            return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, exit_code));
         }
-        Command::Verify { place, backup, restore: Some(directory), server_binary, .. } => {
+        Command::Verify { place, backup, restore: Some(directory), server_binary, connection, .. } => {
+            let reports = *connection != Connection::default();
+            let account = reports.then(|| connection.account()).transpose()?;
             let backup = backup.as_deref().unwrap_or("latest");
             let server = find_server(server_binary.as_deref());
             let proven = prove(&place.open()?, backup, directory, &server, &progress("restoring"))?;
+            if let Some(account) = account.filter(|_| proven.findings.is_empty()) {
+                prove::report(&proven, &account)?;
+            }
             let value = json!({
                 "backup": proven.backup,
                 "tables": proven.tables,
                 "rows": proven.rows,
                 "findings": proven.findings,
+                "is_reported": reports && proven.findings.is_empty(),
             });
             show(value, &|| {
                 format!(
@@ -397,7 +406,7 @@ fn run(arguments: Arguments) -> Result<u8> {
                     proven.findings.len()
                 )
             });
-            return Ok(if proven.findings.is_empty() { 0 } else { Failure::Damaged(String::new()).code() });
+            return Ok(if proven.findings.is_empty() { 0 } else { DAMAGED });
         }
         Command::Verify { place, backup, remove_damaged, .. } => {
             return verified(place, backup.as_deref(), *remove_damaged, &progress("verifying"), &show);
@@ -565,7 +574,7 @@ fn verified(
             verified.segments
         )
     });
-    Ok(if verified.findings.is_empty() { 0 } else { Failure::Damaged(String::new()).code() })
+    Ok(if verified.findings.is_empty() { 0 } else { DAMAGED })
 }
 
 /// A part of the archive without a gap, as it is listed.

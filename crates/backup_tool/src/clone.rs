@@ -6,20 +6,15 @@
 //! For a replica the directory gets two more files: options with which its server starts ([`OPTIONS`]), and
 //! statements that make it a replica of the cloned server at the position of the cut ([`STATEMENTS`]).
 
-use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
-use cohort_backup_format::{FileSum, MANIFEST, Manifest, UNFINISHED};
+use cohort_backup_format::{Manifest, UNFINISHED};
+use cohort_clone::{Receiver, stream};
 
-use crate::catalogue::check_name;
 use crate::client::{Account, Client, quoted, text_of};
 use crate::failure::{Failure, Result};
 use crate::progress::{Pace, Progress};
-use crate::source::{Server, Source, of_manifest};
-use crate::take::MANIFEST_BYTES_MAX;
 use crate::target::Target;
 
 /// Option file of a new replica.
@@ -58,7 +53,7 @@ pub fn clone(
     let mut has_begun = false;
     let mut receiver = Receiver::new(&target);
     let mut pace = Pace::new(rate);
-    Server::new(client).send(&mut |name, offset, bytes| {
+    stream(&mut client, None, &mut |name, offset, bytes| {
         pace.spend(bytes.len());
         progress.add(bytes.len() as u64);
         // A server that refuses the account leaves the directory empty for the next attempt.
@@ -68,104 +63,15 @@ pub fn clone(
         receiver.add(name, offset, bytes)
     })?;
     let manifest = receiver.finish()?;
-    let mut files: Vec<&str> = manifest.files.iter().map(|file| file.path.as_str()).collect();
+    let mut more = Vec::new();
     if let (Some(replica), Some(source)) = (replica, source) {
-        write(&target, OPTIONS, &options(&manifest, replica, directory)?)?;
-        write(&target, STATEMENTS, &statements(&manifest, replica, &source, account))?;
-        files.extend([OPTIONS, STATEMENTS]);
+        target.write(OPTIONS, &options(&manifest, replica, directory)?)?;
+        target.write(STATEMENTS, &statements(&manifest, replica, &source, account))?;
+        more.extend([OPTIONS, STATEMENTS]);
     }
-    files.push(UNFINISHED);
-    target.finish(files.into_iter())?;
+    let files = manifest.files.iter().map(|file| file.path.as_str());
+    target.finish(files.chain(more).chain([UNFINISHED]))?;
     Ok(Cloned { manifest, seconds: begun.elapsed().as_secs_f64() })
-}
-
-fn write(target: &Target, name: &str, text: &str) -> Result<()> {
-    let file = target.create(name, 0)?;
-    file.write_all_at(text.as_bytes(), 0).map_err(|error| Failure::of_file(&target.path().join(name), error))
-}
-
-/// Writes the pieces of a stream into a directory.
-struct Receiver<'a> {
-    target: &'a Target,
-    sums: HashMap<String, FileSum>,
-    manifest: Vec<u8>,
-    /// The file of the last piece.
-    open: Option<(String, File)>,
-}
-
-impl<'a> Receiver<'a> {
-    fn new(target: &'a Target) -> Receiver<'a> {
-        Receiver { target, sums: HashMap::new(), manifest: Vec::new(), open: None }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.target.path().join(name)
-    }
-
-    fn add(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Result<()> {
-        if name == MANIFEST {
-            if offset != self.manifest.len() as u64 || bytes.len() + self.manifest.len() > MANIFEST_BYTES_MAX
-            {
-                return Err(Failure::Failed(
-                    "the server sent a manifest with gaps or without end".to_owned(),
-                ));
-            }
-            self.manifest.extend_from_slice(bytes);
-            return Ok(());
-        }
-        if self.open.as_ref().is_none_or(|(open, _)| open != name) {
-            let file = match self.sums.contains_key(name) {
-                true => OpenOptions::new()
-                    .write(true)
-                    .open(self.path(name))
-                    .map_err(|error| Failure::of_file(&self.path(name), error))?,
-                false => {
-                    check_name(name).map_err(Failure::Refused)?;
-                    self.target.create(name, 0)?
-                }
-            };
-            self.open = Some((name.to_owned(), file));
-        }
-        self.sums
-            .entry(name.to_owned())
-            .or_default()
-            .add(offset, bytes)
-            .map_err(|_| Failure::Failed(format!("the server sent bytes of '{name}' at {offset} twice")))?;
-        let (_, file) = self.open.as_ref().expect("opened above");
-        file.write_all_at(bytes, offset).map_err(|error| Failure::of_file(&self.path(name), error))
-    }
-
-    /// Compares all files with the manifest, gives them their lengths, and writes the manifest.
-    fn finish(self) -> Result<Manifest> {
-        if self.manifest.is_empty() {
-            return Err(Failure::Failed("the stream ended before the manifest: it is no backup".to_owned()));
-        }
-        let manifest = Manifest::decode(&self.manifest, Path::new(MANIFEST)).map_err(of_manifest)?;
-        let mut sums = self.sums;
-        for entry in &manifest.files {
-            let path = self.target.path().join(&entry.path);
-            let sum = sums.remove(&entry.path);
-            // A file without bytes, or of zeros only, is in the manifest alone.
-            if sum.is_none() {
-                self.target.create(&entry.path, 0)?;
-            }
-            let sum = sum.unwrap_or_default();
-            if sum.end() > entry.size || entry.crc32c != Some(sum.of_file(entry.size)) {
-                return Err(Failure::Damaged(format!(
-                    "'{}' does not have the length and the checksum that the manifest has for it; clone again",
-                    entry.path
-                )));
-            }
-            let file = OpenOptions::new().write(true).open(&path);
-            file.and_then(|file| file.set_len(entry.size)).map_err(|error| Failure::of_file(&path, error))?;
-        }
-        if let Some(name) = sums.keys().next() {
-            return Err(Failure::Damaged(format!("the manifest does not list '{name}'")));
-        }
-        let path = self.target.path().join(UNFINISHED);
-        std::fs::write(&path, &self.manifest).map_err(|error| Failure::of_file(&path, error))?;
-        Ok(manifest)
-    }
 }
 
 /// Returns host and port under which a replica reaches the server. Fails if it cannot be a source.

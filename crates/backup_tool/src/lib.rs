@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `cli` | the command line: its help, man page, completions and results |
 //! | `take`, `restore`, `verify`, `prune`, `clone` | the commands |
-//! | `target` | the directory that `restore` and `clone` fill |
 //! | `prove` | `verify --restore`: a server in a scratch directory checks the tables |
 //! | `table` | `restore --table`: copies a table of a backup into a running server |
 //! | `scratch` | a server in a restored directory, for this program alone |
@@ -12,17 +11,20 @@
 //! | `archive` | the archive of the log: the process that stores it, restores to a point in time |
 //! | `object`, `key` | one object: compression, encryption, checksum |
 //! | `store` | the wall in front of `object_store` and its async runtime |
-//! | `source`, `client`, `account` | sources of a backup; the connection to a server, its options |
+//! | `source`, `account` | sources of a backup; options of the connection to a server |
 //! | `workers`, `progress` | threads, rate limit, progress bars |
 //! | `failure` | failures and exit codes |
 //!
-//! The server does not contain this crate. docs/backup-format.md describes the repository to the byte.
+//! `cohort_clone` has the connection to a server, the receiver of its stream, and the directory that
+//! `restore` and `clone` fill. The server does not contain this crate. docs/backup-format.md describes the
+//! repository to the byte.
+
+pub use cohort_clone::{client, target};
 
 mod account;
 pub mod archive;
 pub mod catalogue;
 pub mod cli;
-pub mod client;
 pub mod clone;
 pub mod failure;
 mod hex;
@@ -40,6 +42,5 @@ pub mod source;
 pub mod store;
 pub mod table;
 pub mod take;
-pub mod target;
 pub mod verify;
 mod workers;

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::client::quoted_name;
+use crate::client::{Account, Client, quoted, quoted_name};
 use crate::failure::Result;
 use crate::progress::Progress;
 use crate::repository::Repository;
@@ -18,10 +18,18 @@ const TABLES: &str = "SELECT table_schema, table_name FROM information_schema.ta
 #[derive(Debug, Default)]
 pub struct Proven {
     pub backup: String,
+    /// Identifier in the manifest, by which the server knows the backup.
+    pub id: String,
     pub tables: u64,
     pub rows: u64,
     /// Messages of CHECK TABLE other than OK.
     pub findings: Vec<String>,
+}
+
+/// Reports the proof to the server that took the backup, for its metrics.
+pub fn report(proven: &Proven, account: &Account) -> Result<()> {
+    let id = quoted(&proven.id);
+    Client::connect(account)?.execute(&format!("BACKUP SERVER PROVEN {id}"))
 }
 
 /// Restores a backup into a new or empty directory and checks its tables with a server.
@@ -34,7 +42,7 @@ pub fn prove(
 ) -> Result<Proven> {
     let catalogue = restore(repository, backup, directory, progress)?.catalogue;
     let (scratch, mut client) = Scratch::start(&catalogue, directory, cohortd)?;
-    let mut proven = Proven { backup: catalogue.name, ..Proven::default() };
+    let mut proven = Proven { backup: catalogue.name, id: catalogue.manifest.id, ..Proven::default() };
     let mut tables = Vec::new();
     client.query(TABLES, |row| {
         let quoted = row.iter().flatten().map(|name| quoted_name(&String::from_utf8_lossy(name)));

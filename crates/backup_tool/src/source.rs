@@ -4,16 +4,15 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use cohort_backup_format::{MANIFEST, Manifest, ManifestError};
+use cohort_backup_format::{MANIFEST, Manifest};
+pub use cohort_clone::Sink;
+use cohort_clone::stream;
 
 use crate::client::{Account, Client};
 use crate::failure::{Failure, Result};
 
 /// Size of the parts in which files are read.
 const PART_BYTES: usize = 1 << 20;
-
-/// A piece of a file: name, offset, bytes.
-pub type Sink<'a> = dyn FnMut(&str, u64, &[u8]) -> Result<()> + 'a;
 
 /// Sends the files of one backup as pieces: no byte twice, the manifest last.
 pub trait Source {
@@ -41,18 +40,8 @@ pub struct Directory {
 
 impl Directory {
     pub fn open(path: &Path) -> Result<Directory> {
-        let manifest = Manifest::read(path).map_err(of_manifest)?;
+        let manifest = Manifest::read(path).map_err(Failure::of_manifest)?;
         Ok(Directory { path: path.to_owned(), manifest })
-    }
-}
-
-/// Returns the failure of a manifest.
-pub fn of_manifest(error: ManifestError) -> Failure {
-    match error {
-        ManifestError::Newer { .. } => Failure::Newer(error.to_string()),
-        ManifestError::Damaged(..) => Failure::Damaged(error.to_string()),
-        ManifestError::Io(..) => Failure::Failed(error.to_string()),
-        ManifestError::Missing(..) | ManifestError::Unfinished(..) => Failure::Refused(error.to_string()),
     }
 }
 
@@ -102,12 +91,6 @@ impl Source for Directory {
     }
 }
 
-/// Settings of the session: the server waits while the repository is slow, does not end a long statement, and
-/// sends names as they are.
-const SETTINGS: &[&str] =
-    &["SET SESSION net_write_timeout = 3600", "SET SESSION max_statement_time = 0", "SET NAMES utf8mb4"];
-const STREAM: &str = "BACKUP SERVER TO STREAM";
-
 /// A running server.
 pub struct Server {
     client: Client,
@@ -153,21 +136,6 @@ impl Source for Server {
     }
 
     fn send(&mut self, sink: &mut Sink<'_>) -> Result<()> {
-        SETTINGS.iter().try_for_each(|sql| self.client.execute(sql))?;
-        let sql = match &self.parent {
-            // Digits only.
-            Some(parent) => format!("{STREAM} INCREMENTAL FROM '{parent}'"),
-            None => STREAM.to_owned(),
-        };
-        self.client.query(&sql, |row| {
-            let [Some(file), Some(offset), Some(data)] = &row[..] else { return Err(malformed()) };
-            let file = std::str::from_utf8(file).map_err(|_| malformed())?;
-            let offset = std::str::from_utf8(offset).ok().and_then(|digits| digits.parse().ok());
-            sink(file, offset.ok_or_else(malformed)?, data)
-        })
+        stream(&mut self.client, self.parent.as_deref(), sink)
     }
-}
-
-fn malformed() -> Failure {
-    Failure::Failed(format!("{STREAM}: the server sent a row of another form"))
 }

@@ -168,7 +168,9 @@ pub fn copy(
 /// unique, and refer to the tables of the old database.
 fn redefined(definition: &str, from: &TableName, to: &TableName) -> Result<String> {
     let head = format!("CREATE TABLE {}", quoted_name(&from.table));
-    let Some(rest) = definition.strip_prefix(&head) else {
+    let options = definition.rsplit("\n) ENGINE=").next().unwrap_or_default();
+    let is_sequence = options.split(' ').nth(1).is_some_and(|option| option.starts_with("SEQUENCE="));
+    let Some(rest) = definition.strip_prefix(&head).filter(|_| !is_sequence) else {
         return Err(Failure::Refused(format!("{} is not a table with rows of its own", from.quoted())));
     };
     let line = |line: &str| {
@@ -376,6 +378,10 @@ mod tests {
         let found = redefined(definition, &name("shop.a`b"), &name("db.new"));
         assert_eq!(found.as_deref(), Ok(expected));
         assert!(redefined("CREATE VIEW `v` AS SELECT 1", &name("shop.v"), &name("db.new")).is_err());
+        let sequence = "CREATE TABLE `s` (\n  `next_not_cached_value` bigint(21)\n) ENGINE=InnoDB SEQUENCE=1";
+        assert!(redefined(sequence, &name("shop.s"), &name("db.new")).is_err());
+        let table = "CREATE TABLE `s` (\n  `a` int\n) ENGINE=InnoDB COMMENT=' SEQUENCE=1'";
+        assert!(redefined(table, &name("shop.s"), &name("db.new")).is_ok());
         for wrong in ["t", ".t", "db.", ""] {
             assert!(TableName::parse(wrong).is_err(), "{wrong}");
         }

@@ -22,6 +22,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use cohort_backup_format::{FileSum, MANIFEST, Manifest};
+use cohort_clone::MANIFEST_BYTES_MAX;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::catalogue::{Catalogue, FileEntry, Piece, check_name, join};
@@ -31,12 +32,9 @@ use crate::lock::{Lock, Use};
 use crate::object::{self, CHUNK_BYTES, Kind};
 use crate::progress::{Pace, Progress};
 use crate::repository::{Repository, catalogue_name, chunk_name};
-use crate::source::{Source, of_manifest};
+use crate::source::Source;
 use crate::store::Put;
 use crate::workers::{self, Entrance};
-
-/// Maximum size of a manifest.
-pub const MANIFEST_BYTES_MAX: usize = 64 << 20;
 
 /// Resolution of the times in names.
 const RESOLUTION: SignedDuration = SignedDuration::from_millis(1);
@@ -385,7 +383,7 @@ impl<'a> Cutter<'a> {
         if self.manifest.is_empty() {
             return Err(Failure::Failed("the source ended before the manifest: it is no backup".to_owned()));
         }
-        let manifest = Manifest::decode(&self.manifest, Path::new(MANIFEST)).map_err(of_manifest)?;
+        let manifest = Manifest::decode(&self.manifest, Path::new(MANIFEST)).map_err(Failure::of_manifest)?;
         let mut left: BTreeMap<&str, usize> =
             self.numbers.iter().map(|(name, number)| (name.as_str(), *number)).collect();
         let number = left.remove(MANIFEST).expect("it has bytes");

@@ -16,7 +16,7 @@ use cohort_backup_format::{
 use cohort_backup_tool::archive::archiver;
 use cohort_backup_tool::archive::recovery::{Request, Stop, parse_time, recover};
 use cohort_backup_tool::archive::{read_file, read_segment, stored, stored_timeline};
-use cohort_backup_tool::failure::{Failure, Result};
+use cohort_backup_tool::failure::{Failure, Result, exit_code};
 use cohort_backup_tool::progress::Progress;
 use cohort_backup_tool::prune::{Keep, prune};
 use cohort_backup_tool::repository::Repository;
@@ -520,7 +520,7 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
         let backup = backup.map(|number: usize| names_of[number].as_str());
         let request = Request { stop, timeline, backup, server: &server };
         let failure = recover(&repository, &request, &target, &Progress::hidden()).expect_err(text);
-        assert_eq!(failure.code(), expected, "{failure}");
+        assert_eq!(exit_code(&failure), expected, "{failure}");
         assert!(failure.to_string().contains(text) && !target.exists(), "{failure}");
     }
     // The position of a backup is its own state.
@@ -543,6 +543,16 @@ fn a_restore_fetches_the_log_from_the_right_backup_to_the_target() {
     let target = folder.path().join("gap");
     let failure = recover(&repository, &request, &target, &Progress::hidden()).expect_err("a gap");
     assert!(matches!(&failure, Failure::Damaged(text) if text.contains("gap at LSN 1300")), "{failure}");
+    let works = script(folder.path(), &text);
+    for (gtid, failure) in [("0-1-12", None), ("0-1-14", Some("gap at LSN 1300"))] {
+        let request = Request { stop: Stop::Gtid(gtid.to_owned()), server: &works, ..request.clone() };
+        let target = folder.path().join(gtid);
+        let done = recover(&repository, &request, &target, &Progress::hidden());
+        match failure {
+            None => assert_eq!(done.expect("before the gap").catalogue.name, names_of[0]),
+            Some(why) => assert!(done.expect_err(why).to_string().contains(why)),
+        }
+    }
     // A backup of the branch decides for it.
     let of_branch =
         Fake { cut_lsn: 1480, timeline: BRANCH, cut: "2026-11-28T19:30:20Z", ..Fake::new(small()) };

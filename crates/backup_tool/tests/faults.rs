@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cohort_backup_tool::failure::{Failure, Result};
+use cohort_backup_tool::failure::{Failure, Result, exit_code};
 use cohort_backup_tool::lock::Lock;
 use cohort_backup_tool::progress::Progress;
 use cohort_backup_tool::prune::{Keep, prune};
@@ -362,7 +362,7 @@ fn an_object_that_is_too_large_is_damaged_and_not_read() {
     assert_eq!(verify_all(&repository).findings, []);
     let description = found.iter().find(|object| object.location.as_ref() == "cohort-repository");
     overwrite(&store, &description.expect("the description").location, vec![b'x'; 1 << 20]);
-    assert_eq!(Repository::open(store.store(), None).err().map(|failure| failure.code()), Some(3));
+    assert_eq!(Repository::open(store.store(), None).err().map(|failure| exit_code(&failure)), Some(3));
 }
 
 #[test]

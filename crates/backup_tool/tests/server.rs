@@ -66,13 +66,20 @@ fn a_running_server_is_backed_up_and_restored() {
     }
     std::fs::create_dir(folder.path().join("real")).expect("created");
     std::os::unix::fs::symlink("real", folder.path().join("proof")).expect("linked");
-    let proof = format!("verify r --key-file key --restore proof --cohortd {}", cohortd().display());
+    let proof = format!(
+        "verify r --key-file key --restore proof --cohortd {} --host 127.0.0.1 --user root --port {}",
+        cohortd().display(),
+        server.account.port
+    );
     let proven = run(&proof).expect("proven");
     for name in ["proof.sql", "proof.sock"] {
         let text = std::fs::read_to_string(folder.path().join(name)).expect("it is still there");
         assert_eq!(text, "a dump", "{name}");
     }
     assert_eq!(proven["backup"], last["backup"]["name"]);
+    assert_eq!(proven["is_reported"], Value::Bool(true));
+    let shown = server.values("SELECT BACKUP_ID FROM information_schema.COHORT_BACKUPS WHERE PROVEN = 'YES'");
+    assert_eq!(Value::from(shown), last["backup"]["manifest"]["id"]);
     assert_eq!((&proven["tables"], &proven["findings"]), (&Value::from(1), &Value::Array(vec![])));
     assert_eq!(proven["rows"].to_string(), server.values("SELECT COUNT(*) FROM shop.orders"));
     assert!(!folder.path().join("real").exists());

@@ -96,8 +96,8 @@ pub use archive::{
     apply_archive,
 };
 pub use backup::{
-    BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, PIECE_BYTES,
-    ParentBackup, ReplicaPositions, ServerIdentity,
+    BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, KnownBackup,
+    PIECE_BYTES, ParentBackup, ReplicaPositions, ServerIdentity,
 };
 pub use commit_env::{CommitEnv, Stopped, Wake};
 pub use convert::{Converted, convert, layout_on_disk, make_logs};

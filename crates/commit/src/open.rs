@@ -130,6 +130,7 @@ impl Coordinator {
             checkpoint_bytes_max: AtomicU64::new(options.checkpoint_bytes_max),
             options,
         });
+        coordinator.count_backups();
         if coordinator.options.archive.is_some() {
             // Until the archiver knows what the repository has.
             coordinator.checkpointer.keep_for_archive_after(CommitSeq(0));

@@ -33,8 +33,10 @@ impl Coordinator {
         let backups = self.backups();
         put("Cohort_backups", get(&backups.completed));
         put("Cohort_backup_failures", get(&backups.failed));
+        put("Cohort_backup_expected_bytes", get(&backups.expected));
         put("Cohort_backup_log_pinned_bytes", get(&backups.log_held));
         put("Cohort_backup_newest_unixtime", get(&backups.newest_us) / 1_000_000);
+        put("Cohort_backup_proven_unixtime", get(&backups.proven_us) / 1_000_000);
         let archive = self.archive();
         let (lag_bytes, lag_seconds) = self.archive_lag();
         put("Cohort_archive_running", u64::from(archive.is_sending.load(Ordering::Relaxed)));

@@ -45,6 +45,7 @@ counters! {
     ComChangeMaster = "Com_change_master";
     ComCheck = "Com_check";
     ComChecksum = "Com_checksum";
+    ComClone = "Com_clone";
     ComCommit = "Com_commit";
     ComCompoundSql = "Com_compound_sql";
     ComCreateDb = "Com_create_db";

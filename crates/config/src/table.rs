@@ -253,6 +253,8 @@ with_inert_settings! { settings! {
     MasterVerifyChecksum = Setting::global("master_verify_checksum", flag(false)).admin(Privilege::ReplicationMasterAdmin).doc("Check checksums when events are read for a replica.").no_effect("checksums are always checked");
     BackupMibPerS = Setting::global("backup_mib_per_s", num(200, 0, 1 << 20)).acts(Statement)
         .doc("Maximum rate of `BACKUP SERVER`. A change applies to the running backup. 0: no limit.").unit("MiB per second");
+    CloneValidDonorList = Setting::global("clone_valid_donor_list", text("")).acts(Statement).only(Privilege::CloneAdmin)
+        .doc("Servers from which `CLONE INSTANCE` may copy: `host:port`, separated by commas. Empty: none.");
     BinlogVerifyMibPerS = Setting::global("binlog_verify_mib_per_s", num(16, 0, 1 << 20)).read_only()
         .doc("Rate at which older binary log files are read and their checksums verified, once after each start, in the background. Damage is logged. 0: do not verify.").unit("MiB per second");
     BinlogDoDb = Setting::global("binlog_do_db", text("")).read_only().hidden().doc("Log only changes of this database. May be given several times.");

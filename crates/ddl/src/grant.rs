@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use cohort_catalog::{Account, Catalog, Grants, RoutineName, TableName};
+use cohort_catalog::{Account, AccountName, Catalog, Grants, RoutineName, TableName};
 use cohort_locks::MetadataMode;
 use cohort_session::access::check_schemas;
 use cohort_session::{SessionState, StatementContext};
-use cohort_sql::ast::{Grant, GrantLevel, ObjectName, Privilege as Word, Revoke};
+use cohort_sql::ast::{AccountOptions, Grant, GrantLevel, ObjectName, Privilege as Word, Revoke};
+use cohort_sql::print::quoted_name;
 use cohort_types::{Privilege, Privileges, RoutineKind, SqlError, SqlResult};
 
 use super::DdlOutcome;
@@ -109,6 +110,41 @@ impl Named {
         Ok(named)
     }
 
+    /// Returns the privileges that MariaDB does not know, if these are named and not ALL PRIVILEGES.
+    fn unknown_to_mariadb(&self) -> Privileges {
+        match self.whole.covers(Privileges::EVERY.without(Privilege::GrantOption.into())) {
+            true => Privileges::NONE,
+            false => self.whole.within(Privileges::UNKNOWN_TO_MARIADB),
+        }
+    }
+
+    /// Returns the text in which the binary log has GRANT or REVOKE of privileges that MariaDB does not know:
+    /// replicas of MariaDB skip it. So these privileges have a statement of their own: error 1221. `None` for
+    /// all others.
+    fn text_of_own(
+        &self,
+        (verb, preposition): (&str, &str),
+        accounts: &[AccountName],
+        is_plain: bool,
+    ) -> SqlResult<Option<String>> {
+        let own = self.unknown_to_mariadb();
+        if own.is_empty() {
+            return Ok(None);
+        }
+        let names: Vec<String> = accounts
+            .iter()
+            .map(|(user, host)| match host.is_empty() {
+                true => quoted_name(user),
+                false => format!("{}@{}", quoted_name(user), quoted_name(host)),
+            })
+            .collect();
+        let text = format!("{verb} {own} ON *.* {preposition} {}", names.join(", "));
+        match is_plain && self.all() == own && !names.iter().any(|name| name.contains("*/")) {
+            true => Ok(Some(cohort_sql::only_here(&text))),
+            false => Err(SqlError::wrong_usage(&own.to_string(), "other privileges or options")),
+        }
+    }
+
     fn all(&self) -> Privileges {
         self.columns.values().fold(self.whole, |all, column| all.and(*column))
     }
@@ -205,13 +241,18 @@ pub(super) fn grant(ctx: &mut StatementContext<'_>, grant: &Grant) -> SqlResult<
     let mut pending = AccountChanges::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
     check_table_exists(ctx.session, &pending.catalog, &place, &named)?;
+    let mut names = Vec::new();
     for user in &grant.users {
         let name = grantee_name(ctx.session, &pending, user, &grant.options)?;
+        names.push(name.clone());
         let mut account = grantee(ctx.session, &pending, name, user, &grant.options)?;
         give(&mut account.grants, &place, &named);
         pending.put(account);
     }
-    commit(ctx, pending.close(), LogText::AboutUsers)?;
+    let is_plain = grant.users.iter().all(|user| user.authentication.is_none())
+        && grant.options == AccountOptions::default();
+    let own = named.text_of_own(("GRANT", "TO"), &names, is_plain)?;
+    commit(ctx, pending.close(), own.map_or(LogText::AboutUsers, LogText::Own))?;
     Ok(DdlOutcome::default())
 }
 
@@ -255,8 +296,10 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
     let named = Named::of(ctx.session, &revoke.privileges, &place)?;
     let mut pending = AccountChanges::open(ctx)?;
     check_giver(ctx.session, &place, &named)?;
+    let mut names = Vec::new();
     for name in &revoke.accounts {
         let name = resolve_grantee(ctx.session, &pending, name)?;
+        names.push(name.clone());
         let mut account = pending.find(&name).ok_or_else(|| nonexisting(&name))?;
         take(&mut account.grants, &place, &named).ok_or_else(|| match &place {
             Place::Everything | Place::Schema(_) => nonexisting(&name),
@@ -264,7 +307,8 @@ pub(super) fn revoke(ctx: &mut StatementContext<'_>, revoke: &Revoke) -> SqlResu
         })?;
         pending.put(account);
     }
-    commit(ctx, pending.close(), LogText::AboutUsers)?;
+    let own = named.text_of_own(("REVOKE", "FROM"), &names, true)?;
+    commit(ctx, pending.close(), own.map_or(LogText::AboutUsers, LogText::Own))?;
     Ok(DdlOutcome::default())
 }
 

@@ -88,7 +88,12 @@ fn account_lines(account: &Account) -> Vec<String> {
         format!("GRANT {what} ON {on} TO {to}{option}")
     };
     let grants = &account.grants;
-    let everything = names(grants.everything, Privileges::EVERY);
+    let own = grants.everything.within(Privileges::UNKNOWN_TO_MARIADB);
+    let is_all = names(grants.everything, Privileges::EVERY) == ALL;
+    let everything = match is_all {
+        true => ALL.to_owned(),
+        false => names(grants.everything.without(own), Privileges::EVERY),
+    };
     let option = match grants.everything.has(Privilege::GrantOption) {
         true => GrantOption::Written,
         false => GrantOption::None,
@@ -102,6 +107,10 @@ fn account_lines(account: &Account) -> Vec<String> {
     let mut lines: Vec<String> = account.roles.iter().map(role).collect();
     if !(account.is_public() && grants.everything.is_empty()) {
         lines.push(format!("GRANT {everything} ON *.* TO {to}{identified}{rules}"));
+    }
+    if !is_all && !own.is_empty() {
+        // Statements of a dump, which MariaDB skips.
+        lines.push(cohort_sql::only_here(&format!("GRANT {own} ON *.* TO {to}")));
     }
     for (schema, held) in &grants.schemas {
         let on = format!("{}.*", quoted_name(schema));

@@ -77,12 +77,12 @@ pub use cohort_dml::{KeySet, RowKeys};
 pub use cohort_expr::TimeZone;
 pub use cohort_info::{STORED_TABLES, create_text_of_mysql, information_schema, reset_error};
 pub use cohort_session::{
-    AccountUsages, ApplierReport, Audit, AuditSink, Client, Closer, Command, ConnectionEvent, ConnectionInfo,
-    Database, DatabaseParts, EncryptedSession, ErrorLogRow, EventKind, Ids, LogFiles, LogRows, MemoryLimits,
-    Origin, Process, ProcessIdentity, ProcessList, ProcessSnapshot, ReplicaControl, ReplicaRow,
-    ReplicaThreads, ReplicaUntil, ServerCallbacks, ServerFiles, SessionState, SourceName, SourceOption,
-    SourceReport, StatementContext, StatementLog, VirtualColumn, VirtualTable, VirtualTables, WordList,
-    adjusted_audit_users, check_domains, event_name, parse_gtids,
+    AccountUsages, ApplierReport, Audit, AuditSink, Client, CloneReport, CloneStage, Closer, Command,
+    ConnectionEvent, ConnectionInfo, Database, DatabaseParts, EncryptedSession, ErrorLogRow, EventKind, Ids,
+    LogFiles, LogRows, MemoryLimits, Origin, Process, ProcessIdentity, ProcessList, ProcessSnapshot,
+    ReplicaControl, ReplicaRow, ReplicaThreads, ReplicaUntil, ServerCallbacks, ServerFiles, SessionState,
+    SourceName, SourceOption, SourceReport, StatementContext, StatementLog, VirtualColumn, VirtualTable,
+    VirtualTables, WordList, adjusted_audit_users, check_domains, event_name, parse_gtids,
 };
 pub use cohort_sql::{message_without_secrets, without_secrets};
 pub use cohort_table::SourceTemporaryTables;

@@ -8,7 +8,7 @@ use cohort_catalog::{Account, AuthMethod, Lifetime, TlsRequirement};
 use cohort_session::{
     Replaceable, StatementContext, VirtualColumn, VirtualDefinition, VirtualTable, WantedNames,
 };
-use cohort_types::{Collation, ColumnType, SqlResult, TypeKind, Value};
+use cohort_types::{Collation, ColumnType, Privilege, Privileges, SqlResult, TypeKind, Value};
 
 use super::mysql_tables;
 
@@ -145,6 +145,12 @@ fn put_rules(object: &mut Object, account: &Account) {
 fn privileges(account: &Account) -> String {
     let mut object = Object::new();
     object.plain("access", account.grants.everything.bits());
+    let held = account.grants.everything;
+    // MariaDB ignores and keeps members that it does not know.
+    if Privileges::from_bits(held.bits()) != held {
+        let own = held.within(Privileges::UNKNOWN_TO_MARIADB);
+        object.text("cohort_privileges", &own.iter().map(Privilege::name).collect::<Vec<_>>().join(","));
+    }
     object.plain("version_id", VERSION);
     match account.is_role {
         true => object.plain("is_role", true),

@@ -14,7 +14,7 @@
 //! | `system_variables` | information_schema.SYSTEM_VARIABLES |
 //! | `engine_status` | SHOW ENGINE STATUS |
 //! | `transactions` | running transactions and lock waits |
-//! | `commit_stages`, `statements` | information_schema.COHORT_COMMIT_STAGES, COHORT_STATEMENTS |
+//! | `commit_stages`, `statements`, `backups` | information_schema.COHORT_COMMIT_STAGES, COHORT_STATEMENTS, COHORT_BACKUPS |
 //! | `usage` | the tables of `userstat` |
 //! | `words` | KEYWORDS, SQL_FUNCTIONS, USER_VARIABLES |
 //! | `performance/` | rows of performance_schema |
@@ -30,6 +30,7 @@
 //! | `server_tables`, `replication_tables` | further tables of mysql and performance_schema |
 //! | `recorded_type` | column types as recorded from MariaDB |
 
+mod backups;
 mod binlog;
 mod cells;
 mod commit_stages;
@@ -117,6 +118,13 @@ pub fn backup(ctx: &mut StatementContext<'_>, backup: &Backup) -> SqlResult<()> 
             Ok(())
         }
         // The session runs it.
+        Backup::Proven(id) => match ctx.db.commit.prove_backup(id) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(SqlError::backup_failed(format_args!(
+                "this data directory has not taken a backup '{id}', or has taken many since"
+            ))),
+            Err(error) => Err(SqlError::backup_failed(&error)),
+        },
         Backup::Server(_) => Err(SqlError::not_supported("this BACKUP here")),
     }
 }

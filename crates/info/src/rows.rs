@@ -2,7 +2,7 @@
 
 use super::schema_table::RowsOf;
 use super::{
-    commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, statements,
+    backups, commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, statements,
     system_variables, trace, transactions, triggers, usage, view, words,
 };
 
@@ -42,6 +42,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "COLUMN_PRIVILEGES" => rows_server::column_privileges,
         "SYSTEM_VARIABLES" => system_variables::rows,
         "COHORT_COMMIT_STAGES" => commit_stages::rows,
+        "COHORT_BACKUPS" => backups::rows,
         "COHORT_STATEMENTS" => statements::rows,
         "COHORT_TRACE" => trace::rows,
         "INNODB_TRX" => transactions::transactions,

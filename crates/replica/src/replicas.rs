@@ -587,6 +587,11 @@ impl ReplicaControl for Replicas {
         self.all().iter().map(|connection| self.report_of(connection)).collect()
     }
 
+    fn again(&self) -> Vec<String> {
+        let sources = self.state.ordered(|state| state.sources.clone());
+        sources.iter().map(|(name, settings)| settings.statement(name)).collect()
+    }
+
     fn relay_events(
         &self,
         name: &str,

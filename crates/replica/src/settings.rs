@@ -262,6 +262,49 @@ impl SourceSettings {
         Ok(())
     }
 
+    /// Returns a CHANGE MASTER statement with all settings but the position in the source's log: it continues
+    /// by GTID. It contains the password.
+    pub fn statement(&self, connection: &str) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
+        let list = |ids: &[u32]| {
+            let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+            format!("({})", ids.join(", "))
+        };
+        let use_gtid = match self.use_gtid {
+            UseGtid::CurrentPos => UseGtid::CurrentPos,
+            UseGtid::No | UseGtid::SlavePos => UseGtid::SlavePos,
+        };
+        let tls = &self.tls;
+        let mut options = vec![
+            format!("MASTER_PORT = {}", self.port),
+            format!("MASTER_CONNECT_RETRY = {}", self.connect_retry_s),
+            format!("MASTER_DELAY = {}", self.delay_s),
+            format!("MASTER_SSL = {}", u8::from(tls.is_wanted)),
+            format!("MASTER_SSL_VERIFY_SERVER_CERT = {}", u8::from(tls.verifies_name)),
+            format!("IGNORE_SERVER_IDS = {}", list(&self.ignore_server_ids)),
+            format!("DO_DOMAIN_IDS = {}", list(&self.do_domain_ids)),
+            format!("IGNORE_DOMAIN_IDS = {}", list(&self.ignore_domain_ids)),
+            format!("MASTER_USE_GTID = {}", use_gtid.name().to_lowercase()),
+        ];
+        options
+            .extend(self.heartbeat_ms.map(|ms| format!("MASTER_HEARTBEAT_PERIOD = {}", f64::from(ms) / 1e3)));
+        let texts = [
+            ("MASTER_HOST", &self.host),
+            ("MASTER_USER", &self.user),
+            ("MASTER_PASSWORD", &self.password.0),
+            ("MASTER_SSL_CA", &tls.ca),
+            ("MASTER_SSL_CAPATH", &tls.capath),
+            ("MASTER_SSL_CERT", &tls.cert),
+            ("MASTER_SSL_CIPHER", &tls.cipher),
+            ("MASTER_SSL_KEY", &tls.key),
+            ("MASTER_SSL_CRL", &tls.crl),
+            ("MASTER_SSL_CRLPATH", &tls.crlpath),
+        ];
+        let given = texts.iter().filter(|(_, text)| !text.is_empty());
+        options.extend(given.map(|(name, text)| format!("{name} = {}", quoted(text))));
+        format!("CHANGE MASTER {} TO {}", quoted(connection), options.join(", "))
+    }
+
     /// Returns the interval at which an idle source must send heartbeats.
     pub fn heartbeat(&self, net_timeout_s: u64) -> Duration {
         let default_ms = net_timeout_s.saturating_mul(500);

@@ -14,6 +14,10 @@
 //! A full backup is a data directory with a manifest. The first start in it compares the lengths of the files
 //! with the manifest, and then renames the manifest, because the files are going to change. No server starts
 //! in a backup that was not finished, or in an incremental one.
+//!
+//! # Clones
+//! A clone that CLONE INSTANCE has left in the directory takes the place of the data when a process has
+//! locked the directory ([`replace`]). [`DATA`] and the names of the logs say which files are data.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -23,6 +27,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use cohort_backup_format::{MANIFEST, Manifest, ManifestError, RESTORED, UNFINISHED};
+use cohort_clone::replace;
 
 const VERSION_FILE: &str = "cohort.version";
 const VERSION_FILE_NEW: &str = "cohort.version.new";
@@ -31,6 +36,26 @@ const LOCK_FILE: &str = "cohort.lock";
 const IDENTITY_FILE: &str = "cohort.server_uid";
 const IDENTITY_BYTES: usize = 16;
 const FORMAT: &str = "cohort 1";
+
+/// Beginnings of the names of data. The other files of a data directory belong to the installation: the lock,
+/// the identity, keys, certificates, option files, error logs, the history of metrics.
+const DATA: &[&str] = &[
+    "cohort.version",
+    "cohort.sys",
+    "cohort.backups",
+    "cohort-backup.",
+    replace::STATEMENTS,
+    replace::REPORT,
+    "catalog",
+    "log.",
+    "spill",
+    "innodb",
+    "rocksdb",
+    "replication",
+    "xa-prepared",
+    "xa-branch.",
+    "archive.refused",
+];
 
 /// The data directory cannot be used. Nothing in it was changed.
 #[derive(Debug)]
@@ -131,6 +156,8 @@ impl std::error::Error for DatadirError {}
 #[derive(Debug)]
 pub struct Inspected {
     path: PathBuf,
+    /// Base names of the binary log and of the relay log.
+    logs: Vec<String>,
 }
 
 /// A data directory that is locked by this process.
@@ -158,7 +185,7 @@ enum Found {
 /// Checks a data directory without changing anything.
 pub fn inspect(path: &Path) -> Result<Inspected, DatadirError> {
     match look_at(path)? {
-        Found::Own => Ok(Inspected { path: path.to_owned() }),
+        Found::Own => Ok(Inspected { path: path.to_owned(), logs: Vec::new() }),
         Found::Nothing => Err(DatadirError::Missing(path.to_owned())),
         Found::Empty => Err(DatadirError::Empty(path.to_owned())),
     }
@@ -188,6 +215,10 @@ fn look_at(path: &Path) -> Result<Found, DatadirError> {
     let failed = |error| DatadirError::Io(path.to_owned(), error);
     if path.join(UNFINISHED).exists() {
         return Err(DatadirError::Backup(ManifestError::Unfinished(path.join(UNFINISHED)).to_string()));
+    }
+    // The version file may be on its way.
+    if replace::is_pending(path) {
+        return Ok(Found::Own);
     }
     let version = match fs::read_to_string(path.join(VERSION_FILE)) {
         Ok(text) if text.trim() == FORMAT => return Ok(Found::Own),
@@ -233,6 +264,12 @@ fn stranger(path: &Path, file: String) -> DatadirError {
 }
 
 impl Inspected {
+    /// Sets the base names of the binary log and of the relay log, which a clone replaces.
+    #[must_use]
+    pub fn with_logs(self, logs: Vec<String>) -> Inspected {
+        Inspected { logs, ..self }
+    }
+
     /// Locks the directory for this process, and turns a backup into a data directory.
     pub fn take(self) -> Result<Datadir, DatadirError> {
         let datadir = self.take_as_it_is()?;
@@ -246,9 +283,20 @@ impl Inspected {
         let path =
             fs::canonicalize(&self.path).map_err(|error| DatadirError::Io(self.path.clone(), error))?;
         let _lock = lock(&path)?;
+        replace::complete(&path, &|name| is_data(name, &self.logs))
+            .map_err(|error| DatadirError::Io(path.clone(), error))?;
         let identity = identity(&path).unwrap_or_default();
         Ok(Datadir { path, identity, _lock })
     }
+}
+
+/// Returns whether a file belongs to the data.
+fn is_data(name: &str, logs: &[String]) -> bool {
+    let is_of_log = |base: &String| {
+        let rest = name.strip_prefix(base.as_str());
+        !base.is_empty() && rest.is_some_and(|rest| rest.starts_with(['.', '-']))
+    };
+    name == "log" || DATA.iter().any(|begin| name.starts_with(begin)) || logs.iter().any(is_of_log)
 }
 
 /// Returns the random identity of a directory, which its first start chooses.
@@ -400,6 +448,48 @@ mod tests {
             assert!(refused.expect_err("foreign").to_string().contains("one of MariaDB"));
         }
         assert_eq!(fs::read_dir(&foreign).expect("readable").count(), 1, "nothing was changed");
+    }
+
+    #[test]
+    fn files_are_data_or_belong_to_the_installation() {
+        let logs = ["mb".to_owned(), "host-relay-bin".to_owned()];
+        let data = [
+            "log",
+            "log.engine-1",
+            "catalog",
+            "catalog.new",
+            "spill",
+            "innodb",
+            "rocksdb",
+            "cohort.version",
+            "cohort.sys",
+            "cohort.backups",
+            "cohort-backup.restored.json",
+            "replication",
+            "xa-branch.7",
+            "mb.000001",
+            "mb.index",
+            "host-relay-bin.000002",
+            "host-relay-bin-north.000001",
+            "cohort-clone.sql",
+        ];
+        data.iter().for_each(|name| assert!(is_data(name, &logs), "{name}"));
+        let others = [
+            "cohort.lock",
+            "cohort.server_uid",
+            "server-key.pem",
+            "cohort-replica.cnf",
+            "vm.pid",
+            "vm.err",
+            "mbx",
+            "server_audit.log",
+            "metrics_history.bin",
+            "logs",
+            "log_of_mine",
+            "slow.log",
+            "lost+found",
+        ];
+        others.iter().for_each(|name| assert!(!is_data(name, &logs), "{name}"));
     }
 
     #[test]

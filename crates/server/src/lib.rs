@@ -47,6 +47,7 @@ mod backend;
 mod binlog_expiry;
 pub mod binlog_watch;
 mod catalog_accounts;
+pub mod cloned;
 mod commands;
 mod connection;
 mod control_group;

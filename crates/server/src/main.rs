@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use cohort_config::{Build, Globals, Options, StartupRequest, Status, VERSION, Va
 use cohort_exec::Origin;
 use cohort_server::archive;
 use cohort_server::binlog_watch;
+use cohort_server::cloned;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::descriptors::DescriptorLimits;
 use cohort_server::metrics::{MetricsEndpoint, MetricsListeners};
@@ -66,9 +68,28 @@ fn main() -> ExitCode {
         }
     };
     match run(&options) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ended::ForGood) => ExitCode::SUCCESS,
+        Ok(Ended::ToRestart) => restart(),
         Err(Failed) => ExitCode::FAILURE,
     }
+}
+
+/// How the server has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    ForGood,
+    /// CLONE INSTANCE has replaced the data.
+    ToRestart,
+}
+
+/// Starts this program again, as this process: whatever supervises it sees no end.
+fn restart() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let name = arguments.next().unwrap_or_default();
+    let program = std::env::current_exe().unwrap_or_else(|_| name.clone().into());
+    let failed = std::process::Command::new(program).arg0(name).args(arguments).exec();
+    eprintln!("cohortd: the server could not start again: {failed}. Start it: the data are replaced then");
+    ExitCode::FAILURE
 }
 
 /// Prints a text. A reader that ends early, such as `head`, is no error.
@@ -86,7 +107,7 @@ fn print(text: &str) -> ExitCode {
 /// A failed start or stop. The reason is already in the error log.
 struct Failed;
 
-fn run(options: &Options) -> Result<(), Failed> {
+fn run(options: &Options) -> Result<Ended, Failed> {
     let world = World::real();
     let globals = Arc::new(Globals::new());
     options.apply(&globals);
@@ -122,10 +143,13 @@ fn run(options: &Options) -> Result<(), Failed> {
         stderr.install();
     }
     if options.initialize {
-        return initialize(&path, &world, &globals, options, &stderr).map_err(|e| refuse(&e));
+        let done = initialize(&path, &world, &globals, options, &stderr);
+        return done.map(|()| Ended::ForGood).map_err(|e| refuse(&e));
     }
     let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
     globals.put(VarId::Hostname, &VarValue::text(&machine::host_name()));
+    let logs = [options.log_bin.clone().unwrap_or_default(), cohort_replica::relay_base_name(&globals)];
+    let inspected = inspected.with_logs(logs.to_vec());
     cohort_replica::check_relay_log(&globals, &path, options.log_bin.as_deref(), &[])
         .map_err(|e| refuse(&e))?;
     let tmpdir = text(&globals, VarId::Tmpdir);
@@ -144,7 +168,7 @@ fn run(options: &Options) -> Result<(), Failed> {
         };
         let layout = storage::layout(&globals);
         stderr.note(format_args!("Data directory '{}' {what} log_layout={layout}", path.display()));
-        return Ok(());
+        return Ok(Ended::ForGood);
     }
     if let Some(dir) = &options.apply_archive {
         let stop = archive_stop(options).map_err(|e| refuse(&e))?;
@@ -155,7 +179,7 @@ fn run(options: &Options) -> Result<(), Failed> {
         let report = done.map_err(|e| refuse(&e))?;
         datadir.end_backup().map_err(|e| refuse(&e))?;
         print(&report);
-        return Ok(());
+        return Ok(Ended::ForGood);
     }
     let sockets = Sockets {
         clients: bind(&globals, &path).map_err(|e| refuse(&e))?,
@@ -340,7 +364,7 @@ fn serve(
     sockets: Sockets,
     log: &ErrorLog,
     signals: &Signals,
-) -> Result<(), Failed> {
+) -> Result<Ended, Failed> {
     let refuse = |what: &dyn Display| {
         log.error(format_args!("{what}"));
         log.error(format_args!("Aborting"));
@@ -352,8 +376,12 @@ fn serve(
     let mut phases = Phases::begin(world.clock.clone());
     log.note(format_args!("Opening and recovering '{}'", datadir.path().display()));
     let busy = notifier.busy("Opening and recovering").map_err(|e| refuse(&e))?;
-    let storage =
-        storage::open(datadir.path(), world, globals, storage_options, log).map_err(|e| refuse(&e))?;
+    let storage = storage::open(datadir.path(), world, globals, storage_options, log).map_err(|e| {
+        if let Some(old) = cohort_clone::replace::old_data(datadir.path()) {
+            log.error(format_args!("The data from before the clone are in '{}'", old.display()));
+        }
+        refuse(&e)
+    })?;
     phases.end("storage");
     let commit = Arc::clone(&storage.commit);
     status.register(Box::new(StorageStatus {
@@ -367,6 +395,7 @@ fn serve(
     let backend = Arc::new(SqlBackend::new(storage, world, globals, &status, log));
     backend.set_workers(Arc::clone(&workers));
     backend.read_words().map_err(|e| refuse(&e))?;
+    cloned::opened(&backend, datadir.path(), log);
     let accounts = Arc::new(CatalogAccounts {
         catalog,
         commit: Arc::clone(&commit),
@@ -425,6 +454,8 @@ fn serve(
     };
     system_tables::create_missing(&backend, server.connection_ids()(), log);
     system_tables::create_sys(&backend, server.connection_ids()(), datadir.path(), log);
+    cloned::run_statements(&backend, server.connection_ids()(), datadir.path(), log)
+        .map_err(|e| refuse(&e))?;
     // A signal ends the process while the file runs: nothing is served yet, and a start recovers.
     if let Some((file, statements)) = read_init_file(globals, datadir.path()).map_err(|e| refuse(&e))?
         && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements, Origin::Server)
@@ -463,7 +494,10 @@ fn serve(
     backend.pool_dump().started();
     server.wait_for_stop_request();
     log.note(format_args!("Normal shutdown"));
-    notifier.stopping();
+    let ended = if backend.restarts() { Ended::ToRestart } else { Ended::ForGood };
+    if ended == Ended::ForGood {
+        notifier.stopping();
+    }
     events_stop.store(true, Ordering::Release);
     replicas.close();
     drop(replicas);
@@ -484,7 +518,7 @@ fn serve(
     match closed {
         Ok(()) => {
             log.note(format_args!("Shutdown complete"));
-            Ok(())
+            Ok(ended)
         }
         Err(error) => Err(refuse(&format!("The shutdown was not clean; the next start recovers: {error}"))),
     }

@@ -1,7 +1,7 @@
 //! The executor as the backend of connections.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -113,6 +113,7 @@ impl SqlBackend {
             pool_dump: Arc::clone(&pool_dump),
             log: log.clone(),
             stop: OnceLock::new(),
+            restarts: AtomicBool::new(false),
             workers: OnceLock::new(),
             tls: OnceLock::new(),
             replicas: OnceLock::new(),
@@ -149,6 +150,11 @@ impl SqlBackend {
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server with the same backend is stopped through the first.
         let _ = self.callbacks.stop.set(stop);
+    }
+
+    /// Returns whether the server starts again after the stop that was requested.
+    pub fn restarts(&self) -> bool {
+        self.callbacks.restarts.load(Ordering::Acquire)
     }
 
     /// Sets the worker pool, whose limits SET GLOBAL changes; once, when the server runs.
@@ -649,6 +655,8 @@ struct Callbacks {
     log: ErrorLog,
     tls: OnceLock<Arc<Tls>>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// The stop is a restart.
+    restarts: AtomicBool,
     workers: OnceLock<Arc<Workers>>,
     /// Set when the replica side is open.
     replicas: OnceLock<Arc<Replicas>>,
@@ -741,6 +749,11 @@ impl ServerCallbacks for Callbacks {
         if let Some(stop) = self.stop.get() {
             stop();
         }
+    }
+
+    fn request_restart(&self) {
+        self.restarts.store(true, Ordering::Release);
+        self.request_stop();
     }
 
     fn global_changed(&self, id: VarId) -> SqlResult<Vec<SqlError>> {

@@ -322,3 +322,45 @@ fn an_interrupted_backup_is_none() {
     let rows: Option<Value> = copy.client().query_first("SELECT COUNT(*) FROM test.filled").expect("a row");
     assert_eq!(rows, Some(Value::Bytes(b"12".to_vec())));
 }
+
+#[test]
+fn the_ages_of_backup_and_proof_survive_a_restart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = Cohort::start(folder.path(), "data", &[]);
+    let times = |server: &Cohort| -> Vec<(String, u64)> {
+        let sql = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Cohort_backup_newest_unixtime', \
+                   'Cohort_backup_proven_unixtime')";
+        server.client().query(sql).expect("rows")
+    };
+    assert!(times(&server).iter().all(|(_, time)| *time == 0));
+    let taken = |server: &Cohort, name: &str| {
+        let dir = folder.path().join(name);
+        server.client().query_drop(format!("BACKUP SERVER TO '{}'", dir.display())).expect("taken");
+        Manifest::read(&dir).expect("whole").id
+    };
+    let first = taken(&server, "first");
+    let mut client = server.client();
+    assert_eq!(error_code(client.query_drop("BACKUP SERVER PROVEN '0f'")), 1105, "no backup of this server");
+    client.query_drop("CREATE USER some").expect("created");
+    let mut some = Conn::new(server.options().user(Some("some"))).expect("logs in");
+    let prove = format!("BACKUP SERVER PROVEN '{first}'");
+    assert_eq!(error_code(some.query_drop(&prove)), 1227);
+    client.query_drop("GRANT BACKUP_ADMIN ON *.* TO some").expect("granted");
+    some.query_drop(&prove).expect("proven");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let second = taken(&server, "second");
+    let before = times(&server);
+    assert!(before[0].1 > before[1].1 && before[1].1 > 0, "{before:?}");
+    for restart in [Cohort::restart, Cohort::kill_and_restart] {
+        restart(&mut server);
+        assert_eq!(times(&server), before);
+    }
+    let list: Vec<(String, String)> = server
+        .client()
+        .query("SELECT BACKUP_ID, PROVEN FROM information_schema.COHORT_BACKUPS WHERE CUT_UNIXTIME > 0")
+        .expect("rows");
+    assert_eq!(list, [(first, "YES".to_owned()), (second, "NO".to_owned())]);
+    // The copy is another data directory: it has no backup.
+    let copy = Cohort::start(folder.path(), "second", &[]);
+    assert!(times(&copy).iter().all(|(_, time)| *time == 0), "{:?}", times(&copy));
+}

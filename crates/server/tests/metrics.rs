@@ -297,11 +297,21 @@ const STATUS: &[(&str, &str, &str)] = &[
     ),
     ("Cohort_backups", "backups", "completed since the start"),
     ("Cohort_backup_failures", "backups", "failed or interrupted; the error log says why"),
+    (
+        "Cohort_backup_expected_bytes",
+        "bytes",
+        "that the running backup will have, as far as known; 0 without one",
+    ),
     ("Cohort_backup_log_pinned_bytes", "bytes", "of log that are kept only for the running backup"),
     (
         "Cohort_backup_newest_unixtime",
         "seconds",
-        "since 1970 UTC of the state that the newest backup of this start has; 0 without one",
+        "since 1970 UTC of the state that the newest backup of this data directory has; 0 without one",
+    ),
+    (
+        "Cohort_backup_proven_unixtime",
+        "seconds",
+        "since 1970 UTC of the state of the newest backup that was restored and checked; 0 without one",
     ),
     ("Cohort_archive_running", "1 or 0", "whether cohort-backup stores the log now"),
     (

@@ -21,6 +21,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::account_usage::AccountUsages;
 use crate::audit::Audit;
+use crate::clone_status::CloneStatus;
 use crate::event_kind::EventKind;
 use crate::event_runs::EventRuns;
 use crate::functions::StatementFunctions;
@@ -113,6 +114,11 @@ pub trait ServerCallbacks: Send + Sync {
 
     /// Requests a shutdown of the server after the reply to this statement.
     fn request_stop(&self);
+
+    /// Requests a shutdown after the reply to this statement, and a new start of the same program.
+    fn request_restart(&self) {
+        self.request_stop();
+    }
 }
 
 /// The caches of the crate that runs statements, shared by all sessions, such as plans. Opaque to other
@@ -182,6 +188,8 @@ pub struct Database {
     pub functions: OnceLock<Arc<dyn StatementFunctions>>,
     /// The hooks of row changes; set at most once, before the first statement.
     pub row_hooks: OnceLock<Arc<dyn RowHooks>>,
+    /// The last clone.
+    pub clones: CloneStatus,
     /// The times of the last runs of events.
     pub event_runs: EventRuns,
     /// `event_scheduler` at the start of the server; set once, for the value ORIGINAL.
@@ -249,6 +257,7 @@ impl Database {
             words: OnceLock::new(),
             functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
+            clones: CloneStatus::default(),
             event_runs: EventRuns::default(),
             event_scheduler_at_start: OnceLock::new(),
             log_files: RwLock::new(None),

@@ -28,6 +28,7 @@
 //! | `annotation` | statement texts with their parameter values |
 //! | `diagnostics` | conditions of the last statement |
 //! | `profiles` | SHOW PROFILES |
+//! | `clone_status` | [`CloneStatus`]: the clone that runs or ran last |
 //! | `event_kind` | [`EventKind`]: kinds of statements, for statistics |
 //! | `transaction_track` | transaction state reported to clients |
 //! | `names` | [`SessionNames`]: name resolution in this session, for binding |
@@ -47,6 +48,7 @@ mod annotation;
 mod audit;
 mod called_programs;
 mod callee;
+mod clone_status;
 mod connection;
 mod database;
 mod diagnostics;
@@ -94,6 +96,7 @@ pub use audit::{
 };
 pub use called_programs::CalledPrograms;
 pub use callee::Callee;
+pub use clone_status::{CloneReport, CloneStage, CloneStatus, StageReport};
 pub use connection::{ConnectionInfo, EncryptedSession};
 pub use database::{
     Database, DatabaseParts, ErrorLogRow, MemoryLimits, ReplicaRow, ServerCallbacks, StatementCaches,

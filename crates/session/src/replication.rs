@@ -112,6 +112,10 @@ pub trait ReplicaControl: Send + Sync {
     /// Returns the configuration and status of each connection, for `performance_schema`.
     fn reports(&self) -> Vec<SourceReport>;
 
+    /// Returns statements that make the same connections again in another data directory, with their
+    /// passwords. They continue by GTID, because file positions belong to the rows of this directory.
+    fn again(&self) -> Vec<String>;
+
     /// Returns the rows of SHOW RELAYLOG EVENTS: Log_name, Pos, Event_type, Server_id, End_log_pos, Info.
     /// Calls `ask` for each event with the size of its variable-length columns; an error from `ask` ends the
     /// listing.

@@ -6,7 +6,7 @@
 //! Comments are skipped: `-- ` to the end of the line, `#`, `/* */`. The text inside `/*!50000 */` and
 //! `/*M!100100 */` is read as if the comment marks were absent if the version is at most [`VERSION`] or, as
 //! in `/*! */`, missing. As in MariaDB, `/*!` with a version from 50700 to 99999 is for MySQL and skipped;
-//! `/*M!` with such a version is not.
+//! `/*M!` with such a version is not. `/*M!990001` is for this server alone ([`only_here`]).
 //!
 //! Invalid input (an unterminated string, an unexpected byte) becomes [`Kind::Invalid`], which no grammar
 //! rule accepts.
@@ -14,6 +14,15 @@
 use std::ops::Range;
 
 use crate::ParseMode;
+
+/// The version of comments that only this server executes.
+const ONLY_HERE: u32 = 990_001;
+
+/// Returns a statement in a comment that this server executes, and that MariaDB skips. The text has no `*/`.
+pub fn only_here(statement: &str) -> String {
+    debug_assert!(!statement.contains("*/"), "the end of the comment");
+    format!("/*M!{ONLY_HERE} {statement} */")
+}
 
 /// The version to which version comments are compared: 10.11.99.
 pub(crate) const VERSION: u32 = 101_199;
@@ -254,7 +263,7 @@ impl<'a> Lexer<'a> {
                 0
             };
             let foreign = !own && (50_700..=99_999).contains(&version);
-            if version <= VERSION && !foreign {
+            if version <= VERSION && !foreign || own && version == ONLY_HERE {
                 self.in_version_comment = true;
                 return Ok(());
             }

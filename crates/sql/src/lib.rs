@@ -49,7 +49,7 @@ pub use client_text::decode_literals;
 pub use digest::Digest;
 pub use first_words::{changes_rows, defines_program, first_words};
 pub use keywords::keywords;
-pub use lexer::{comments_before, executed_text};
+pub use lexer::{comments_before, executed_text, only_here};
 pub use options::{ParseMode, ParseOptions};
 pub use parser::{
     Charge, IDENTIFIER_CHARS_MAX, Parsed, function_without_parens, has_statement, is_window_function,

@@ -65,6 +65,7 @@ impl Statement {
             | S::Binlog(_)
             | S::TableMaintenance(_)
             | S::Backup(_)
+            | S::Clone(_)
             | S::Plugin(_)
             | S::Shutdown
             | S::ChangeMaster(_)

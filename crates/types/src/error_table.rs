@@ -228,6 +228,7 @@ macro_rules! error_table {
         WrongTableName = 1103, "42000" { wrong_table_name(name: &str) = "Incorrect table name '{name}'"; };
         UnknownError = 1105, "HY000" {
             backup_failed(why: impl Display) = "The backup failed: {why}";
+            clone_failed(why: impl Display) = "The clone failed: {why}";
             accounts_replaced(table: &str) =
                 "The table 'mysql'.'{table}' was replaced, and its accounts are not in effect: execute FLUSH PRIVILEGES first";
             computed_database(name: &str, statement: &str) =
@@ -1290,7 +1291,7 @@ macro_rules! error_table {
         InsideTransactionPreventsSwitchSkipReplication = 1929, "HY000";
         StoredFunctionPreventsSwitchSkipReplication = 1930, "HY000" {
             skip_replication_in_function() =
-                "Cannot modify @@session.skip_replication inside a stored function or trigger";
+                "Cannot modify         StdInvalidArgument = 3047,session.skip_replication inside a stored function or trigger";
         };
         QueryResultIncomplete = 1931, "HY000" {
             examined_rows_exceeded(limit: u64) =
@@ -1317,7 +1318,7 @@ macro_rules! error_table {
         };
         MasterGtidPosMissingDomain = 1948, "HY000" {
             gtid_domain_missing(domain: impl Display, own: impl Display, overrides: &str) =
-                "Specified value for @@gtid_slave_pos contains no value for replication domain {domain}. \
+                "Specified value for         StdInvalidArgument = 3047,gtid_slave_pos contains no value for replication domain {domain}. \
                  This conflicts with the binary log which contains GTID {own}. {overrides}";
         };
         UntilRequiresUsingGtid = 1949, "HY000" {
@@ -1328,10 +1329,10 @@ macro_rules! error_table {
         };
         InsideTransactionPreventsSwitchGtidDomainIdSeqNo = 1953, "HY000" {
             gtid_switch_in_transaction() =
-                "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside a transaction";
+                "Cannot modify         StdInvalidArgument = 3047,session.gtid_domain_id or         StdInvalidArgument = 3047,session.gtid_seq_no inside a transaction";
         };
         StoredFunctionPreventsSwitchGtidDomainIdSeqNo = 1954, "HY000" {
-            gtid_switch_in_function() = "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside \
+            gtid_switch_in_function() = "Cannot modify         StdInvalidArgument = 3047,session.gtid_domain_id or         StdInvalidArgument = 3047,session.gtid_seq_no inside \
                                          a stored function or trigger";
         };
         BinlogMustBeEmpty = 1956, "HY000" {
@@ -1381,6 +1382,33 @@ macro_rules! error_table {
         StdInvalidArgument = 3047, "HY000" {
             invalid_argument(reason: &str, function: &str) =
                 "Invalid argument error: {reason} in function {function}.";
+        };
+        RestartServerFailed = 3707, "HY000" {
+            restart_failed(why: impl Display) = "Restart server failed ({why}).";
+        };
+        CloneDonor = 3862, "HY000" {
+            clone_donor(why: impl Display) = "Clone Donor Error: {why}.";
+        };
+        CloneDonorVersion = 3864, "HY000" {
+            clone_donor_version(donor: &str, own: &str) =
+                "Clone Donor MySQL version: {donor} is different from Recipient MySQL version {own}.";
+        };
+        CloneConfig = 3868, "HY000" {
+            clone_config(name: &str, donor: &str, own: &str) =
+                "Clone Configuration {name}: Donor value: {donor} is different from Recipient value: {own}.";
+        };
+        CloneSysConfig = 3869, "HY000" {
+            clone_sys_config(why: impl Display) = "Clone system configuration: {why}";
+        };
+        ClonePluginMatch = 3870, "HY000" {
+            clone_engine_missing(name: &str) = "Clone Donor plugin {name} is not active in Recipient.";
+        };
+        CloneDiskSpace = 3873, "HY000" {
+            clone_disk_space(wanted: u64, free: u64) =
+                "Clone estimated database size is {wanted} bytes. Available space {free} bytes is not enough.";
+        };
+        CloneInProgress = 3874, "HY000" {
+            clone_in_progress() = "Concurrent clone in progress. Please try after clone is complete.";
         };
         WithColListWrongNumber = 4002, "HY000" {
             with_column_count() = "WITH column list and SELECT field list have different column counts";

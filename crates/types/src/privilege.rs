@@ -64,6 +64,9 @@ privileges! {
     BinlogAdmin = 36, "BINLOG ADMIN";
     BinlogReplay = 37, "BINLOG REPLAY";
     SlaveMonitor = 38, "SLAVE MONITOR";
+    // MySQL's names. MariaDB has no such privileges, so their bits are none of `mysql.global_priv`.
+    BackupAdmin = 56, "BACKUP_ADMIN";
+    CloneAdmin = 57, "CLONE_ADMIN";
 }
 
 impl Privilege {
@@ -91,6 +94,10 @@ impl Privileges {
     pub const NONE: Privileges = Privileges(0);
     /// All privileges, including GRANT OPTION.
     pub const EVERY: Privileges = Privileges::of(Privilege::ALL);
+    /// The privileges that MariaDB does not know. `mysql.global_priv` has them apart from its bits, and SHOW
+    /// GRANTS and the binary log have them in statements that MariaDB skips.
+    pub const UNKNOWN_TO_MARIADB: Privileges =
+        Privileges::of(&[Privilege::BackupAdmin, Privilege::CloneAdmin]);
     /// The privileges that can be granted on a table.
     pub const OF_TABLE: Privileges = Privileges::of(&[
         Privilege::Select,
@@ -176,12 +183,18 @@ impl Privileges {
 
     /// Returns the bits of `mysql.global_priv`.
     pub const fn bits(self) -> u64 {
-        self.0
+        self.without(Privileges::UNKNOWN_TO_MARIADB).0
     }
 
-    /// Returns the known privileges among bits of `mysql.global_priv`.
+    /// Returns the known privileges among bits of `mysql.global_priv`. An account with all of them has those
+    /// that MariaDB does not know, too.
     pub fn from_bits(bits: u64) -> Privileges {
-        Privileges(bits).within(Privileges::EVERY)
+        let known = Privileges::EVERY.without(Privileges::UNKNOWN_TO_MARIADB);
+        let held = Privileges(bits).within(known);
+        match held.covers(known.without(Privilege::GrantOption.into())) {
+            true => held.and(Privileges::UNKNOWN_TO_MARIADB),
+            false => held,
+        }
     }
 
     /// Iterates over the set in the order of SHOW GRANTS.
@@ -225,11 +238,19 @@ mod tests {
     #[test]
     fn numbers_and_names_are_those_of_the_list() {
         for (n, privilege) in Privilege::ALL.iter().enumerate() {
-            assert_eq!(*privilege as usize, n);
+            let is_known = !Privileges::UNKNOWN_TO_MARIADB.has(*privilege);
+            assert!(if is_known { *privilege as usize == n } else { *privilege as usize > 50 });
             assert_eq!(Privilege::named(privilege.name()), Some(*privilege));
         }
         assert_eq!(Privilege::named("REPLICATION CLIENT"), Some(Privilege::BinlogMonitor));
         assert_eq!(Privilege::named("USAGE"), None);
+        let all = Privileges::EVERY.without(Privilege::GrantOption.into());
+        assert_eq!(all.bits(), (1 << 39) - 1 - (1 << 10));
+        assert_eq!(Privileges::from_bits(all.bits()), all);
+        assert_eq!(
+            Privileges::from_bits(u64::MAX >> 1 & !1).within(Privileges::UNKNOWN_TO_MARIADB),
+            Privileges::NONE
+        );
         assert!(Privileges::OF_SCHEMA.covers(Privileges::OF_TABLE));
         assert!(Privileges::OF_TABLE.covers(Privileges::OF_COLUMN));
         let two = Privileges::of(&[Privilege::Update, Privilege::Insert]);

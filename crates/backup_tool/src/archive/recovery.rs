@@ -6,7 +6,7 @@
 //!    its history that is not after the target.
 //! 2. The backup is restored as module `target` describes, up to the state in which no server starts.
 //! 3. Segments are fetched into [`FOLDER_IN_TARGET`], with the files that they name, until one ends after
-//!    the target. A gap before the target is a failure.
+//!    the target. A gap before the target is a failure, one after its transactions or its time is not.
 //! 4. The manifest gets its name, and `cohortd --apply-archive` applies the folder, which is removed.
 //!
 //! On failure of step 4 the directory is marked as unfinished again.
@@ -115,6 +115,13 @@ impl Stop {
                 Ok(wanted.iter().all(|(domain, sequence)| has.get(domain).is_none_or(|it| it <= sequence)))
             }
         }
+    }
+
+    /// Returns whether a position has the transactions of the target, if that names transactions.
+    fn is_within(&self, position: &str) -> bool {
+        let Stop::Gtid(gtid) = self else { return false };
+        let (Some(wanted), Some(has)) = (domains(gtid), domains(position)) else { return false };
+        wanted.iter().all(|(domain, sequence)| has.get(domain).is_some_and(|it| it >= sequence))
     }
 
     fn option(&self) -> Option<String> {
@@ -346,6 +353,7 @@ fn fetch(
         _ => u64::MAX,
     };
     let mut newest = None;
+    let mut position = String::new();
     let mut files = BTreeSet::new();
     let mut chain = None;
     for segment in &way.segments {
@@ -384,12 +392,17 @@ fn fetch(
             continue;
         }
         newest = newest.max(Some(last));
+        if let Some(range) = read.frames.last() {
+            position.clone_from(&range.gtid_position);
+        }
         if is_later(last) {
             return Ok(newest);
         }
     }
     match way.gap {
         None => Ok(newest),
+        // The transactions of the target are before the gap.
+        Some(_) if stop.is_within(&position) => Ok(newest),
         Some((timeline, lsn)) => {
             let time = newest.and_then(|time| Timestamp::from_microsecond(time as i64).ok());
             Err(Failure::Damaged(format!(

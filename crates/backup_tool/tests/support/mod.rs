@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use cohort_backup_format::{BinlogPosition, FORMAT, FileEntry, FileSum, MANIFEST, Manifest};
-use cohort_backup_tool::failure::{Failure, Result};
+use cohort_backup_tool::failure::{Result, exit_code};
 use cohort_backup_tool::progress::Progress;
 use cohort_backup_tool::repository::Repository;
 use cohort_backup_tool::source::{Sink, Source};
@@ -353,5 +353,5 @@ pub fn contents(store: &Faulty, name: &ObjectPath) -> Vec<u8> {
 
 /// Returns the exit code of a result.
 pub fn code<T>(result: &Result<T>) -> u8 {
-    result.as_ref().err().map_or(0, Failure::code)
+    result.as_ref().err().map_or(0, exit_code)
 }

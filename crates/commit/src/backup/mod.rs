@@ -101,6 +101,8 @@ use crate::record::{self, Checkpoint, RedoRef};
 use crate::utc::time_text;
 use parents::{Marks, Parents};
 
+pub use parents::KnownBackup;
+
 pub use directory::DirectorySink;
 pub use error::BackupError;
 pub use sink::BackupSink;
@@ -422,6 +424,7 @@ impl Coordinator {
             Err(error) => log::error!("Backup to {} failed: {error}", request.label),
         }
         stats.log_held.store(0, Ordering::Relaxed);
+        stats.expected.store(0, Ordering::Relaxed);
         let count = if done.is_ok() { &stats.completed } else { &stats.failed };
         count.fetch_add(1, Ordering::Relaxed);
         done
@@ -460,7 +463,9 @@ impl Coordinator {
             ids.zip(&pinned.participants).filter_map(|(id, pin)| Some((id, pin.mark()?))).collect();
         let files: Vec<PinnedFile> = pinned.participants.iter_mut().flat_map(|pin| pin.files()).collect();
         let expected: u64 = files.iter().map(|file| file.bytes.total()).sum();
-        request.control.expected.store(expected + expected / 50 + (1 << 20), Ordering::Relaxed);
+        let expected = expected + expected / 50 + (1 << 20);
+        request.control.expected.store(expected, Ordering::Relaxed);
+        self.checkpointer.backups.expected.store(expected, Ordering::Relaxed);
         files.into_iter().try_for_each(|file| self.copy_pinned(&mut writer, &mut pinned, file))?;
         self.follow(&mut writer, &mut pinned, false)?;
         let (cut, rest) = self.cut(&writer, &mut pinned)?;
@@ -474,13 +479,50 @@ impl Coordinator {
             writer.write(path, 0, bytes)?;
         }
         self.finish_logs(&mut writer, &pinned)?;
+        let cut_us = cut.at_us;
         let manifest = self.manifest(&writer, &pinned, cut, begun_us);
         drop(pinned);
         writer.put(|sink| sink.finish(&manifest))?;
-        if let Err(error) = parents.add(&manifest.id, timeline, &marks) {
+        let stats = &self.checkpointer.backups;
+        stats.newest_us.store(cut_us, Ordering::Relaxed);
+        let known = KnownBackup { id: manifest.id.clone(), timeline, cut_us, is_proven: false, marks };
+        let _list = stats.list.lock();
+        if let Err(error) = parents.add(known) {
             log::error!("No incremental backup can continue this one: its marks cannot be written: {error}");
         }
         Ok(manifest)
+    }
+
+    /// Returns the backups that this data directory has taken, as far as it knows them, the oldest first.
+    pub fn known_backups(&self) -> io::Result<Vec<KnownBackup>> {
+        Parents::new(&self.env().world.fs, &self.options.datadir).all()
+    }
+
+    /// Notes that a backup was restored, and that a server has checked its tables. Returns whether this data
+    /// directory has taken it.
+    pub fn prove_backup(&self, id: &str) -> io::Result<bool> {
+        let stats = &self.checkpointer.backups;
+        let _list = stats.list.lock();
+        let proven = Parents::new(&self.env().world.fs, &self.options.datadir).prove(id)?;
+        if let Some(proven) = &proven {
+            stats.proven_us.fetch_max(proven.cut_us, Ordering::Relaxed);
+        }
+        Ok(proven.is_some())
+    }
+
+    /// Determines the ages of the newest backups, at the start.
+    pub(crate) fn count_backups(&self) {
+        let stats = &self.checkpointer.backups;
+        match self.known_backups() {
+            Ok(all) => {
+                let newest = |of: &dyn Fn(&&KnownBackup) -> bool| {
+                    all.iter().filter(of).map(|known| known.cut_us).max().unwrap_or(0)
+                };
+                stats.newest_us.store(newest(&|_| true), Ordering::Relaxed);
+                stats.proven_us.store(newest(&|known| known.is_proven), Ordering::Relaxed);
+            }
+            Err(error) => log::warn!("The list of this server's backups cannot be read: {error}"),
+        }
     }
 
     /// Runs a checkpoint and pins everything that the copy needs of it.
@@ -673,7 +715,6 @@ impl Coordinator {
             offset: cut.binlog_end.offset,
         };
         let server = &writer.request.server;
-        self.checkpointer.backups.newest_us.store(cut.at_us, Ordering::Relaxed);
         Manifest {
             format: if writer.request.parent.is_some() { FORMAT_INCREMENTAL } else { FORMAT_FULL },
             id: id.iter().map(|byte| format!("{byte:02x}")).collect(),

@@ -11,9 +11,15 @@ pub struct BackupStats {
     pub running: Mutex<()>,
     pub completed: AtomicU64,
     pub failed: AtomicU64,
-    /// Moment of the cut of the newest backup of this run of the server, in microseconds since 1970; 0 if
-    /// there is none.
+    /// Moment of the cut of the newest backup of this data directory, in microseconds since 1970; 0 if there
+    /// is none.
     pub newest_us: AtomicU64,
+    /// Moment of the cut of the newest backup that was proven.
+    pub proven_us: AtomicU64,
+    /// Held while the list of the data directory's backups changes.
+    pub list: Mutex<()>,
+    /// Bytes that the running backup will have, as far as it is known at its begin; 0 without one.
+    pub expected: AtomicU64,
     /// Bytes of log that are kept only for the running backup.
     pub log_held: AtomicU64,
 }

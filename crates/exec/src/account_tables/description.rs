@@ -5,14 +5,15 @@ use cohort_plan::ParamSource;
 use cohort_session::Job;
 use cohort_sql::ast::{Query, Statement};
 use cohort_sql::print::quoted_text;
-use cohort_types::{Privileges, SqlError, SqlResult, Value};
+use cohort_types::{Privilege, Privileges, SqlError, SqlResult, Value};
 
 use super::tables::Row;
 use crate::session::Session;
 
 /// Members to extract, in the order of the query's result columns.
-const MEMBERS: [&str; 18] = [
+const MEMBERS: [&str; 19] = [
     "access",
+    "cohort_privileges",
     "plugin",
     "authentication_string",
     "ssl_type",
@@ -79,7 +80,15 @@ pub(super) fn account(name: AccountName, values: &[Value]) -> SqlResult<Account>
         true => Vec::new(),
         false => methods(&members, others, values),
     };
-    account.grants.everything = Privileges::from_bits(members.number("access"));
+    let known = Privileges::from_bits(members.number("access"));
+    account.grants.everything = match members.text("cohort_privileges") {
+        Some(names) => {
+            let own: Privileges = names.split(',').filter_map(Privilege::named).collect();
+            let unknown = Privileges::UNKNOWN_TO_MARIADB;
+            known.without(unknown).and(own.within(unknown))
+        }
+        None => known,
+    };
     account.default_role = members.text("default_role").unwrap_or_default().to_owned();
     let rules = &mut account.rules;
     let text = |name| members.text(name).unwrap_or_default().to_owned();

@@ -10,12 +10,14 @@
 //! | `definition` | databases, tables, views, accounts |
 //! | `admin` | table maintenance, SHUTDOWN |
 //! | `backup` | BACKUP SERVER |
+//! | `clone` | CLONE |
 //! | `replication` | CHANGE MASTER, START and STOP SLAVE |
 //!
 //! XA, SET, PREPARE, HANDLER, GET DIAGNOSTICS and SELECT .. INTO OUTFILE have modules of their own.
 
 mod admin;
 mod backup;
+mod clone;
 mod definition;
 mod kill;
 mod replication;
@@ -114,6 +116,7 @@ impl Session {
             S::Binlog(text) => self.binlog(text, job)?,
             S::TableMaintenance(work) => return self.maintain_tables(work, job, sink),
             S::Backup(Backup::Server(server)) => return self.back_up_server(server, job, sink),
+            S::Clone(clone) => return self.clone_server(clone, job, sink),
             S::Backup(backup) => self.with_context(job, |ctx| cohort_info::backup(ctx, backup))?,
             S::Plugin(plugin) => self.with_context(job, |ctx| cohort_info::change_plugins(ctx, plugin))?,
             S::Shutdown => self.shut_down(),

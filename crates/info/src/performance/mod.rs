@@ -1,6 +1,7 @@
 //! Rows of `performance_schema`. Tables without a function here are empty: nothing is measured for them.
 
 mod accounts;
+mod clones;
 mod error_log;
 mod events;
 mod locks;
@@ -33,6 +34,8 @@ pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContex
         "events_statements_histogram_global" => events::histogram_global(columns, ctx),
         "metadata_locks" => locks::metadata(columns, ctx),
         "error_log" => error_log::rows(columns, ctx),
+        "clone_status" => clones::status(ctx),
+        "clone_progress" => clones::progress(ctx),
         "data_locks" => locks::data(columns, ctx),
         "data_lock_waits" => locks::data_waits(columns, ctx),
         "table_io_waits_summary_by_table" | "table_io_waits_summary_by_index_usage" => {

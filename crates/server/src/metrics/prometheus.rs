@@ -213,7 +213,12 @@ const FIGURES: &[Figure] = &[
     gauge(
         "cohort_backup_newest_timestamp_seconds",
         "Cohort_backup_newest_unixtime",
-        "Time of the state of the newest backup since the start; 0 without one.",
+        "Time of the state of the newest backup of the data directory; 0 without one.",
+    ),
+    gauge(
+        "cohort_backup_proven_timestamp_seconds",
+        "Cohort_backup_proven_unixtime",
+        "Time of the state of the newest backup that was restored and checked; 0 without one.",
     ),
     gauge("cohort_archive_running", "Cohort_archive_running", "1 while the log is archived."),
     gauge(

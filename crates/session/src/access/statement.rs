@@ -3,9 +3,9 @@
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
-    Account, AlterAction, AlterTable, Backup, BackupTarget, CreateMode, CreateTable, DropTable, Flush,
-    FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind, ObjectName, Program, Revoke,
-    RoutineKind, Show, Statement, TableMaintenance,
+    Account, AlterAction, AlterTable, Backup, BackupServer, BackupTarget, CloneServer, CreateMode,
+    CreateTable, DropTable, Flush, FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind,
+    ObjectName, Program, Revoke, RoutineKind, Show, Statement, TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
@@ -103,6 +103,8 @@ pub fn check_statement(session: &SessionState, statement: &Statement) -> SqlResu
         Statement::Binlog(_) => check_global(session, or(P::Super, P::BinlogReplay)),
         Statement::TableMaintenance(maintenance) => check.maintenance(maintenance),
         Statement::Backup(backup) => check.backup(backup),
+        Statement::Clone(CloneServer::Local { .. }) => check_global(session, P::BackupAdmin),
+        Statement::Clone(CloneServer::Instance(_)) => check_global(session, P::CloneAdmin),
         Statement::Plugin(plugin) => {
             let table = ObjectName { db: Some("mysql".to_owned()), name: "plugin".to_owned() };
             check.table(if plugin.installs { P::Insert } else { P::Delete }, &table)
@@ -274,12 +276,16 @@ impl StatementCheck<'_> {
     fn backup(&self, backup: &Backup) -> SqlResult<()> {
         match backup {
             Backup::Stage(_) => check_global(self.session, P::Reload),
-            Backup::Server(server) => {
-                let rows = match server.target {
-                    BackupTarget::Directory(_) => P::File,
-                    BackupTarget::Stream => P::Select,
-                };
-                check_global(self.session, P::Reload).and_then(|()| check_global(self.session, rows))
+            Backup::Server(BackupServer { target: BackupTarget::Directory(_), .. }) => {
+                check_global(self.session, P::Reload).and_then(|()| check_global(self.session, P::File))
+            }
+            Backup::Server(_) | Backup::Proven(_) => {
+                match self.session.access().everywhere().has(P::BackupAdmin) {
+                    // Donors of clones have a privilege of their own.
+                    true => Ok(()),
+                    false => check_global(self.session, P::Reload)
+                        .and_then(|()| check_global(self.session, P::Select)),
+                }
             }
             Backup::Lock(name) => match self.schema_of(name) {
                 Some(schema) if self.session.access().on_schema(schema).has(P::LockTables) => Ok(()),

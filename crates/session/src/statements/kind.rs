@@ -118,7 +118,8 @@ pub fn kind_of(statement: &S) -> K {
         S::Backup(Backup::Stage(_)) => K::BackupStage,
         S::Backup(Backup::Lock(_)) => K::BackupLock,
         S::Backup(Backup::Unlock) => K::BackupUnlock,
-        S::Backup(Backup::Server(_)) => K::BackupServer,
+        S::Backup(Backup::Server(_) | Backup::Proven(_)) => K::BackupServer,
+        S::Clone(_) => K::Clone,
         S::Plugin(plugin) => {
             if plugin.installs {
                 K::InstallPlugin

@@ -67,6 +67,7 @@ pub fn changed_names(statement: &S) -> ChangedNames<'_> {
         | S::PurgeBinaryLogs(_)
         | S::Binlog(_)
         | S::Backup(_)
+        | S::Clone(_)
         | S::Plugin(_)
         | S::Shutdown
         | S::ChangeMaster(_)

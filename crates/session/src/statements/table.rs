@@ -206,6 +206,7 @@ statements! {
     BackupLock              [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
     BackupUnlock            [ComBackupLock]             Commits Cleared Nothing    Nothing   Never       [];
     BackupServer            [ComBackup]                 Commits Cleared Nothing    Nothing   Never       [];
+    Clone                   [ComClone]                  Commits Cleared Nothing    Nothing   Never       [];
     InstallPlugin           [ComInstallPlugin]          Commits Cleared Nothing    Nothing   NoCommit    [];
     UninstallPlugin         [ComUninstallPlugin]        Commits Cleared Nothing    Nothing   NoCommit    [];
     Shutdown                [ComShutdown]               Keeps   Cleared Nothing    Nothing   Anywhere    [];

@@ -90,6 +90,8 @@ pub enum Backup {
     Lock(ObjectName),
     Unlock,
     Server(BackupServer),
+    /// BACKUP SERVER PROVEN: a backup with this identifier was restored and checked.
+    Proven(String),
 }
 
 /// BACKUP SERVER.
@@ -108,6 +110,36 @@ pub enum BackupTarget {
     Directory(String),
     /// The client, as a result set.
     Stream,
+}
+
+/// CLONE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloneServer {
+    /// CLONE LOCAL DATA DIRECTORY: this server, into a new directory.
+    Local {
+        directory: String,
+    },
+    Instance(CloneInstance),
+}
+
+/// CLONE INSTANCE: another server, into a new directory, or in place of the data of this one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CloneInstance {
+    pub user: String,
+    pub host: String,
+    pub port: u16,
+    pub password: String,
+    pub directory: Option<String>,
+    /// REQUIRE SSL, REQUIRE NO SSL.
+    pub ssl: Option<bool>,
+}
+
+/// Shows no password.
+impl std::fmt::Debug for CloneInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let CloneInstance { user, host, port, directory, ssl, .. } = self;
+        write!(f, "CloneInstance({user:?}@{host:?}:{port}, {directory:?}, {ssl:?})")
+    }
 }
 
 /// PURGE BINARY LOGS.

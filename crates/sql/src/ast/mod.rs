@@ -162,6 +162,8 @@ pub enum Statement {
     Binlog(Expr),
     TableMaintenance(TableMaintenance),
     Backup(Backup),
+    /// CLONE.
+    Clone(CloneServer),
     Plugin(Plugin),
     Shutdown,
     ChangeMaster(ChangeMaster),

@@ -15,9 +15,11 @@ const PRIVILEGES: &[&[&str]] = &[
     &["ALL"],
     &["ALTER", "ROUTINE"],
     &["ALTER"],
+    &["BACKUP_ADMIN"],
     &["BINLOG", "ADMIN"],
     &["BINLOG", "MONITOR"],
     &["BINLOG", "REPLAY"],
+    &["CLONE_ADMIN"],
     &["CONNECTION", "ADMIN"],
     &["CREATE", "ROUTINE"],
     &["CREATE", "TABLESPACE"],
@@ -393,7 +395,14 @@ impl Parser<'_> {
 
     /// Parses a privilege (true) or the name of a role (false).
     fn privilege(&mut self) -> SqlResult<(Privilege, bool)> {
-        for words in PRIVILEGES {
+        let is_role = |words: &&[&str]| {
+            // Names that MariaDB does not reserve for privileges: a role may have them.
+            matches!(words, ["BACKUP_ADMIN" | "CLONE_ADMIN"])
+                && !self.is_word_at(1, "ON")
+                && self.peek(1).kind != Kind::Comma
+        };
+        let known: Vec<_> = PRIVILEGES.iter().filter(|words| !is_role(words)).collect();
+        for words in known {
             if self.eat_words(words) {
                 let name = words.join(" ");
                 let has_columns = self.kind() == Kind::LeftParen && ON_COLUMNS.contains(&name.as_str());

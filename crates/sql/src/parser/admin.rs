@@ -4,8 +4,9 @@ use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    Backup, BackupServer, BackupStage, BackupTarget, ChangeMaster, Expr, Flush, FlushLock, FlushTarget,
-    Literal, MaintenanceKind, Plugin, PurgeBinaryLogs, SlaveControl, Statement, TableMaintenance,
+    Account, Backup, BackupServer, BackupStage, BackupTarget, ChangeMaster, CloneInstance, CloneServer, Expr,
+    Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, Plugin, PurgeBinaryLogs, SlaveControl,
+    Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
 
@@ -30,6 +31,7 @@ impl Parser<'_> {
                 Ok(Statement::Shutdown)
             }
             "CHANGE" => self.change_master(),
+            "CLONE" => self.clone_server(),
             "BACKUP" => Ok(Statement::Backup(self.backup()?)),
             _ => Ok(Statement::StopSlave(self.slave_control()?)),
         }
@@ -162,6 +164,9 @@ impl Parser<'_> {
             return Ok(Backup::Unlock);
         }
         if self.eat_word("SERVER") {
+            if self.eat_word("PROVEN") {
+                return self.text().map(Backup::Proven);
+            }
             return self.backup_server().map(Backup::Server);
         }
         self.expect_word("STAGE")?;
@@ -198,6 +203,47 @@ impl Parser<'_> {
             }
         }
         Ok(BackupTarget::Directory(directory))
+    }
+
+    // ---- CLONE
+
+    /// Parses the rest of CLONE LOCAL DATA DIRECTORY [=] 'dir', or of CLONE INSTANCE FROM user@host:port
+    /// IDENTIFIED BY 'password' [DATA DIRECTORY [=] 'dir'] [REQUIRE [NO] SSL].
+    fn clone_server(&mut self) -> SqlResult<Statement> {
+        if self.eat_word("LOCAL") {
+            let directory = self.data_directory()?.ok_or_else(|| self.error())?;
+            return Ok(Statement::Clone(CloneServer::Local { directory }));
+        }
+        self.expect_words(&["INSTANCE", "FROM"])?;
+        let Account::Named { user, host } = self.account()? else { return Err(self.error()) };
+        self.expect(Kind::Colon)?;
+        let port = match u16::try_from(self.number()?) {
+            Ok(port) if port > 0 => port,
+            _ => return Err(self.error()),
+        };
+        self.expect_words(&["IDENTIFIED", "BY"])?;
+        let password = self.text()?;
+        let directory = self.data_directory()?;
+        let ssl = match self.eat_word("REQUIRE") {
+            true => {
+                let is_forbidden = self.eat_word("NO");
+                self.expect_word("SSL")?;
+                Some(!is_forbidden)
+            }
+            false => None,
+        };
+        let instance = CloneInstance { user, host, port, password, directory, ssl };
+        Ok(Statement::Clone(CloneServer::Instance(instance)))
+    }
+
+    /// Parses DATA DIRECTORY [=] 'dir', if it is there.
+    fn data_directory(&mut self) -> SqlResult<Option<String>> {
+        if !self.eat_word("DATA") {
+            return Ok(None);
+        }
+        self.expect_word("DIRECTORY")?;
+        self.eat(Kind::Equal);
+        self.text().map(Some)
     }
 
     // ---- RESET, PURGE

@@ -713,7 +713,7 @@ impl<'a> Parser<'a> {
             "SHOW" => self.show(),
             "DESCRIBE" | "DESC" | "EXPLAIN" => self.explain(),
             "HELP" => self.help(),
-            "FLUSH" | "RESET" | "PURGE" | "BINLOG" | "BACKUP" | "SHUTDOWN" | "CHANGE" | "STOP" => {
+            "FLUSH" | "RESET" | "PURGE" | "BINLOG" | "BACKUP" | "CLONE" | "SHUTDOWN" | "CHANGE" | "STOP" => {
                 self.admin(&word)
             }
             "CHECK" | "ANALYZE" | "OPTIMIZE" | "REPAIR" | "CHECKSUM" => self.maintenance(&word),

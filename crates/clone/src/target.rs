@@ -1,4 +1,4 @@
-//! The directory that `restore` and `clone` fill.
+//! The directory that a restore or a clone fills.
 //!
 //! # Steps
 //! 1. The file `cohort-backup.unfinished` is created and synced. No server starts in a directory with it.
@@ -12,13 +12,17 @@
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use cohort_backup_format::{MANIFEST, Manifest, UNFINISHED};
 
 use crate::failure::{Failure, Result};
-use crate::source::of_manifest;
+
+/// Removes a directory that is not complete. If it cannot be removed, no server starts in it.
+pub fn discard(path: &Path) {
+    let _ = std::fs::remove_dir_all(path);
+}
 
 /// The directory that is being filled.
 pub struct Target {
@@ -97,6 +101,12 @@ impl Target {
         Ok(file)
     }
 
+    /// Creates a small file with a text.
+    pub fn write(&self, name: &str, text: &str) -> Result<()> {
+        let file = self.create(name, 0)?;
+        file.write_all_at(text.as_bytes(), 0).map_err(|error| Failure::of_file(&self.path.join(name), error))
+    }
+
     fn sync(&self, name: &str) -> Result<()> {
         let path = self.path.join(name);
         File::open(&path).and_then(|file| file.sync_all()).map_err(|error| Failure::of_file(&path, error))
@@ -136,7 +146,7 @@ impl Target {
         }
         let (unfinished, manifest) = (self.path.join(UNFINISHED), self.path.join(MANIFEST));
         let text = std::fs::read(&unfinished).map_err(|error| Failure::of_file(&unfinished, error))?;
-        let read = Manifest::decode(&text, &manifest).map_err(of_manifest)?;
+        let read = Manifest::decode(&text, &manifest).map_err(Failure::of_manifest)?;
         std::fs::rename(&unfinished, &manifest).map_err(|error| Failure::of_file(&manifest, error))?;
         self.sync("")?;
         // The directory itself may be new.

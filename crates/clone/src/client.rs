@@ -5,7 +5,7 @@
 //! authorities the server proves with the hash of the password that the certificate is its own.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,6 +27,8 @@ const READ_BYTES: usize = 256 << 10;
 const LOGIN_PACKETS_MAX: usize = 16;
 /// utf8mb3_general_ci.
 const COLLATION: u8 = 33;
+/// Time for a connection to an address.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A checkpoint may take long before the first row.
 const TIMEOUT: Duration = Duration::from_secs(600);
 const COM_QUERY: u8 = 3;
@@ -67,6 +69,17 @@ pub enum Tls {
 trait Socket: Read + Write + Send {}
 impl<T: Read + Write + Send> Socket for T {}
 
+/// Ends a connection from another thread.
+pub struct Stopper(TcpStream);
+
+impl Stopper {
+    /// Ends the connection: what waits for the server fails.
+    pub fn stop(&self) {
+        // It may have ended by itself.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
 /// A connection that is logged in.
 pub struct Client {
     socket: Box<dyn Socket>,
@@ -98,6 +111,12 @@ pub fn quoted(text: &str) -> String {
 
 impl Client {
     pub fn connect(account: &Account) -> Result<Client> {
+        Client::connect_stoppable(account, |_| {})
+    }
+
+    /// Connects, and gives away what ends the connection before anything can take long. A connection to a
+    /// socket file has nothing of the kind.
+    pub fn connect_stoppable(account: &Account, give: impl FnOnce(Stopper)) -> Result<Client> {
         let place = match (&account.socket, &account.host) {
             (Some(path), _) => path.display().to_string(),
             (None, host) => format!("{}:{}", host.as_deref().unwrap_or("localhost"), account.port),
@@ -110,9 +129,9 @@ impl Client {
                 Box::new(socket)
             }
             None => {
-                let socket =
-                    TcpStream::connect((account.host.as_deref().unwrap_or("localhost"), account.port))
-                        .map_err(failed)?;
+                let socket = connect_tcp(account.host.as_deref().unwrap_or("localhost"), account.port)
+                    .map_err(failed)?;
+                give(Stopper(socket.try_clone().map_err(failed)?));
                 socket.set_nodelay(true).map_err(failed)?;
                 socket.set_read_timeout(Some(TIMEOUT)).map_err(failed)?;
                 Box::new(socket)
@@ -338,6 +357,18 @@ impl Client {
         let more = if shown.len() < sql.len() { " .." } else { "" };
         self.failure(format!("{shown}{more}: {message}"))
     }
+}
+
+/// Connects to the first address of a host that answers.
+fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut outcome = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
+    for address in (host, port).to_socket_addrs()? {
+        outcome = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
 }
 
 fn write_records(tls: &mut TlsStream, socket: &mut Box<dyn Socket>, mut bytes: &[u8]) -> io::Result<()> {
