@@ -359,7 +359,8 @@ impl Compiler {
         Ok(())
     }
 
-    /// Compiles IF or CASE. `operand` is the slot of CASE's operand and its instruction, `case_end` the offset of its END.
+    /// Compiles IF or CASE. `operand` is the slot of CASE's operand and its instruction, `case_end` the offset
+    /// of its END.
     fn branches(
         &mut self,
         arms: &[ast::Arm],

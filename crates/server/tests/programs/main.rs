@@ -109,8 +109,8 @@ fn comparable(outcome: &str) -> String {
 }
 
 /// Maximum number of programs, of a thousand, that may differ: mostly in which conditions are left, and in
-/// FOR loops that a handler of their own runs again, whose cursor is open in MariaDB (error 1325). It may only
-/// be lowered.
+/// FOR loops that a handler of their own runs again, whose cursor is open in MariaDB (error 1325). It may
+/// only be lowered.
 const DIFFER_MAX: usize = 8;
 
 fn make_database(client: &mut Conn) {
