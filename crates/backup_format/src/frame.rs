@@ -99,6 +99,8 @@ pub enum Frame {
     Hello(Hello),
     File(FilePiece),
     Range(LogRange),
+    /// The server waits for the acknowledgement of the ranges before it.
+    Flush,
     Start(Start),
     /// The repository has the log of this timeline up to this LSN.
     Ack(TimelineStart),
@@ -127,6 +129,7 @@ impl Frame {
             Frame::Start(_) => 4,
             Frame::Ack(_) => 5,
             Frame::Error(_) => 6,
+            Frame::Flush => 8,
         }
     }
 
@@ -172,6 +175,7 @@ impl Frame {
                 out.put_u32(start.proof_chain);
             }
             Frame::Ack(at) => at.encode(out),
+            Frame::Flush => {}
             Frame::Error(text) => put(out, text.as_bytes()),
         }
         let body = begin + HEAD_BYTES;
@@ -277,6 +281,7 @@ fn decode_kind(r: &mut Reader<'_>) -> Result<Option<Frame>, Truncated> {
         }
         5 => Frame::Ack(TimelineStart::decode(r)?),
         6 => Frame::Error(text(r)?),
+        8 => Frame::Flush,
         _ => return Ok(None),
     }))
 }
@@ -343,6 +348,7 @@ mod tests {
             Frame::Range(range(Some(0))),
             Frame::Start(Start { timeline: 7, lsn: 4096, chain: 3, proof_lsn: 2048, proof_chain: 4 }),
             Frame::Ack(at),
+            Frame::Flush,
             Frame::Error("another server archives to this place".to_owned()),
         ]
     }

@@ -3,7 +3,8 @@
 //! It deletes catalogues first, then chunks and segments, and files of the archive last: a killed prune
 //! leaves each backup whole or deleted, and the next one deletes the rest. A segment stays if a kept backup
 //! of its history was cut before its end, and so do all segments of the newest timeline if no backup is in
-//! its history. A file stays while a segment names it, and until one has named it.
+//! its history. The last segment of a timeline stays: the archiver proves with it whose log the timeline is.
+//! A file stays while a segment names it, and until one has named it.
 
 use std::collections::HashSet;
 
@@ -97,8 +98,10 @@ fn old_archive(repository: &Repository, kept: &[Catalogue]) -> Result<Vec<(Strin
         if !is_known && (newest == Some(*number) || !histories.contains_key(number)) {
             continue;
         }
-        let is_needed =
-            |segment: &Segment| kept.iter().any(|backup| archive::needs(backup, segment, &histories));
+        let end = stored.end();
+        let is_needed = |segment: &Segment| {
+            Some(segment.to) == end || kept.iter().any(|backup| archive::needs(backup, segment, &histories))
+        };
         let old = || stored.segments.iter().filter(|segment| !is_needed(segment));
         let gone: HashSet<(u64, u64)> = old().map(|segment| (segment.from, segment.to)).collect();
         segments.extend(old().map(|segment| (segment.name(), segment.stored)));

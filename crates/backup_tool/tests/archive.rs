@@ -369,6 +369,49 @@ fn faults_of_the_store_never_acknowledge_what_is_lost() {
 }
 
 #[test]
+fn a_list_that_lags_behind_makes_no_gap() {
+    let store = created();
+    archive(&store, &[1500]);
+    let stale = objects(&store);
+    archive(&store, &[1700]);
+    store.state.lock().expect("no panic").stale_list = Some(stale);
+    // The repository has acknowledged everything up to 1700 before.
+    let mut feed = Feed::start(open(&store));
+    feed.send(&encode_hello(&Hello { lsn: 1700, ..hello() }));
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    store.state.lock().expect("no panic").stale_list = None;
+    let Some(Frame::Start(start)) = feed.answer() else { panic!("no START") };
+    assert_eq!((start.lsn, start.chain), (1700, chained(0, &log(1000, 1700))));
+    feed.send(&range(1, 1700, 1800, &[]));
+    assert_eq!(feed.end().0, Some(1800));
+    assert_log(&open(&store), 1000, 1800);
+    // A part that is lost is a gap, after a while.
+    let lost = format!("archive/00000001/{:016x}-{:016x}.log", 1700, 1800);
+    open(&store).store().delete(&lost).expect("deleted");
+    let mut feed = Feed::start(open(&store));
+    assert_eq!(feed.hello(&Hello { lsn: 1800, ..hello() }), 1700);
+    assert_eq!(feed.end().0, None);
+}
+
+#[test]
+fn a_flush_is_acknowledged_at_once() {
+    let store = created();
+    let mut feed = Feed::start(open(&store));
+    feed.hello(&hello());
+    let began = std::time::Instant::now();
+    for (from, to) in [(1000, 1100), (1100, 1200), (1200, 1300)] {
+        feed.send(&range(1, from, to, &[]));
+        feed.send(&encoded(Frame::Flush));
+        assert_eq!(feed.answer(), ack(to));
+    }
+    assert!(began.elapsed() < std::time::Duration::from_millis(600), "{:?}", began.elapsed());
+    // Without ranges there is nothing to acknowledge.
+    feed.send(&encoded(Frame::Flush));
+    assert_eq!(feed.end(), (None, None, Ok(())));
+    assert_log(&open(&store), 1000, 1300);
+}
+
+#[test]
 fn every_flipped_bit_of_the_archive_is_found_and_not_restored() {
     let store = Faulty::new();
     let folder = tempfile::tempdir().expect("a directory");
@@ -609,6 +652,36 @@ fn prune_keeps_what_the_kept_backups_need() {
     assert_eq!(left.segments.iter().map(|segment| segment.from).collect::<Vec<_>>(), [1200]);
     assert_eq!(left.files.keys().collect::<Vec<_>>(), ["both", "new"]);
     assert_eq!(verified(&repository).findings, []);
+    // A backup that needs nothing of the archive. The last segment proves whose timeline it is: START has its
+    // end for an older copy of the data directory, too.
+    take(1400);
+    prune(&repository, kept(1), false).expect("pruned");
+    let left = &stored(&repository).expect("listed")[&1];
+    assert_eq!(left.segments.iter().map(|segment| segment.from).collect::<Vec<_>>(), [1200]);
+    assert_eq!(verified(&repository).findings, []);
+    let mut feed = Feed::start(open(&store));
+    assert_eq!(feed.hello(&Hello { lsn: 1100, ..hello() }), 1300);
+    assert_eq!(feed.end().0, None);
+}
+
+#[test]
+fn a_restore_that_misses_its_time_leaves_no_data_directory() {
+    let store = created();
+    let repository = open(&store);
+    archive(&store, &[1600]);
+    let folder = tempfile::tempdir().expect("a directory");
+    // The records have no time before the target, because the clock was set back.
+    let server = script(folder.path(), "echo '{\"is_stop_reached\": false}'");
+    take_of(&repository, Fake { cut_lsn: 1001, cut: "2026-11-28T19:30:01Z", ..Fake::new(small()) })
+        .expect("taken");
+    for (time, is_refused) in [("2026-11-28 19:31:00", false), ("2026-11-28 19:30:12", true)] {
+        let stop = Stop::Time(parse_time(time).expect("a time"));
+        let request = Request { stop, timeline: None, backup: None, server: &server };
+        let target = folder.path().join(time);
+        let restored = recover(&repository, &request, &target, &Progress::hidden());
+        assert_eq!(code(&restored), if is_refused { 4 } else { 0 }, "{time}");
+        assert_eq!(target.join("cohort-backup.unfinished").exists(), is_refused, "{time}");
+    }
 }
 
 /// A process of the program that archives into a directory.

@@ -5,9 +5,11 @@
 //! - an acknowledged transaction is in the server after its next start;
 //! - a transaction that was acknowledged before the archive reached a later GTID is in every restore to the
 //!   newest state;
+//! - with `archive_sync=ON`, every acknowledged transaction is in a restore to the newest state, also if
+//!   server, archive and data directory are lost at once;
 //! - a restored state has whole transactions, and of each writer a first part of them.
 //!
-//! `COHORT_LONG_TESTS=1` kills 300 times. `COHORT_SEED=N` selects another order.
+//! `COHORT_LONG_TESTS=1` kills 300 times, and loses 40 machines. `COHORT_SEED=N` selects another order.
 
 #[path = "support/live.rs"]
 mod live;
@@ -19,7 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cohort_backup_tool::client::{Account, Client};
-use live::{Server, run};
+use live::{Server, children, run, signal};
+use rustix::process::Signal;
 
 const WRITERS: usize = 3;
 const LARGE_ROWS: u64 = 3000;
@@ -141,22 +144,7 @@ impl Random {
 }
 
 fn kill(pid: u32) {
-    // It may have ended meanwhile.
-    let pid = rustix::process::Pid::from_raw(pid as i32).expect("a process");
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-}
-
-/// Returns the children of a process: those of a server store the archive.
-fn children(pid: u32) -> Vec<u32> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let of_threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let more = of_threads.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    let all: Vec<String> = std::iter::once(text).chain(more).collect();
-    let mut pids: Vec<u32> =
-        all.iter().flat_map(|text| text.split_whitespace()).filter_map(|pid| pid.parse().ok()).collect();
-    pids.sort_unstable();
-    pids.dedup();
-    pids
+    signal(pid, Signal::KILL);
 }
 
 struct Scene {
@@ -252,18 +240,24 @@ impl Scene {
     }
 }
 
-#[test]
-fn a_repository_survives_kills_of_server_archive_and_take() {
-    let is_long = std::env::var_os("COHORT_LONG_TESTS").is_some();
+fn random() -> Random {
     let seed = std::env::var("COHORT_SEED").map_or(1, |seed| seed.parse().expect("a number"));
-    let (mut random, rounds) = (Random(0x9e37_79b9_7f4a_7c15 ^ seed), if is_long { 300 } else { 20 });
-    let folder = tempfile::tempdir().expect("a directory");
-    let path = |name: &str| -> PathBuf { Path::new(folder.path()).join(name) };
-    run(folder.path(), "init r --key-file key").expect("created");
+    Random(0x9e37_79b9_7f4a_7c15 ^ seed)
+}
+
+fn rounds(long: u32, short: u32) -> u32 {
+    if std::env::var_os("COHORT_LONG_TESTS").is_some() { long } else { short }
+}
+
+/// Starts a server that archives, with a backup of its tables.
+fn begin(folder: &Path, more: &[&str]) -> (Scene, Load) {
+    let path = |name: &str| folder.join(name);
+    run(folder, "init r --key-file key").expect("created");
     let mut options = ["--no-defaults", "--log-bin=binlog", "--server-id=7"].map(str::to_owned).to_vec();
     options.push("--archive-timeout=100".to_owned());
     options.push(format!("--archive-to={}", path("r").display()));
     options.push(format!("--archive-key-file={}", path("key").display()));
+    options.extend(more.iter().map(|option| (*option).to_owned()));
     Server::initialize(&path("data"));
     let server = Server::start_with(&path("data"), &options);
     for sql in [
@@ -279,8 +273,67 @@ fn a_repository_survives_kills_of_server_archive_and_take() {
         is_over: AtomicBool::new(false),
         writers: Default::default(),
     };
-    let mut scene = Scene { folder: folder.path().to_path_buf(), options, server: Some(server) };
+    let scene = Scene { folder: folder.to_path_buf(), options, server: Some(server) };
     assert!(scene.take().wait().expect("it ends").success());
+    (scene, load)
+}
+
+#[test]
+fn with_archive_sync_no_acknowledged_commit_is_lost_with_the_machine() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let options = ["--archive-sync=ON", "--archive-sync-timeout=600000"];
+    let (mut scene, load) = begin(folder.path(), &options);
+    let (mut random, data) = (random(), folder.path().join("data"));
+    std::thread::scope(|scope| {
+        let _ends = Ends(&load.is_over);
+        for w in 0..WRITERS {
+            let load = &load;
+            scope.spawn(move || load.write(w));
+        }
+        scope.spawn(|| load.define());
+        for round in 1..=rounds(40, 3) {
+            let end = Instant::now() + Duration::from_secs(60);
+            // The archive takes a restored server when it has a backup of it. Commits wait until then.
+            let runs = || scene.server().values("SHOW STATUS LIKE 'Cohort_archive_running'").ends_with(" 1");
+            while scene.server().values("SELECT COUNT(*) FROM shop.large") == "0" || !runs() {
+                assert!(Instant::now() < end, "the load does not run");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            random.pause(1500);
+            assert_eq!(
+                scene.server().values("SHOW STATUS LIKE '%archive_sync_on'"),
+                "Cohort_archive_sync_on 1"
+            );
+            // The machine is lost.
+            let archive = children(scene.pid());
+            assert!(!archive.is_empty(), "round {round}");
+            match random.below(2) {
+                0 => std::iter::once(scene.pid()).chain(archive).for_each(kill),
+                _ => archive.into_iter().chain([scene.pid()]).for_each(kill),
+            }
+            scene.server = None;
+            let acknowledged = load.acknowledged();
+            std::fs::remove_dir_all(&data).expect("removed");
+            scene.check("--to-latest", &load, acknowledged);
+            // It goes on as a new server.
+            scene.run("restore r --key-file key --to data --to-latest").expect("restored");
+            scene.start_again(&load);
+            let port = scene.server().account.port;
+            let take =
+                format!("take r --key-file key --host 127.0.0.1 --user root --port {port} --another-server");
+            scene.run(&take).expect("taken");
+        }
+    });
+    let sent: u64 = load.writers.iter().map(|writer| writer.sent.load(Ordering::SeqCst)).sum();
+    assert!(load.acknowledged().iter().all(|n| *n > 10), "{:?} of {sent}", load.acknowledged());
+}
+
+#[test]
+fn a_repository_survives_kills_of_server_archive_and_take() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (mut scene, load) = begin(folder.path(), &[]);
+    let (mut random, rounds) = (random(), rounds(300, 20));
+    let path = |name: &str| -> PathBuf { folder.path().join(name) };
     std::thread::scope(|scope| {
         let _ends = Ends(&load.is_over);
         (0..WRITERS).for_each(|w| {
@@ -311,8 +364,7 @@ fn a_repository_survives_kills_of_server_archive_and_take() {
                     take.wait().expect("it ends");
                 }
                 5 => {
-                    let pid = rustix::process::Pid::from_raw(scene.pid() as i32).expect("a process");
-                    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+                    signal(scene.pid(), Signal::TERM);
                     scene.server.as_mut().expect("it runs").process.wait().expect("it ends");
                     scene.start_again(&load);
                 }

@@ -7,8 +7,9 @@
 mod live;
 
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cohort_backup_tool::client::Client;
@@ -555,6 +556,8 @@ fn incremental_backups_are_restored_as_full_ones() {
     backup(&server, "d1", "d0").expect("taken");
     server.execute("UPDATE shop.orders SET note = 'and again' WHERE id = 10001");
     backup(&server, "d2", "d1").expect("taken");
+    // The unused part of the log's last segment takes no space.
+    assert!(disk_bytes(&at("d1")) < 8 << 20, "{} bytes", disk_bytes(&at("d1")));
     let sum = server.values("CHECKSUM TABLE shop.orders");
     run("init s --key-file other").expect("created");
     let missing = run("take s --key-file other --from d1").expect_err("its parent is not there");
@@ -564,6 +567,12 @@ fn incremental_backups_are_restored_as_full_ones() {
     });
     run("restore s --key-file other --to joined").expect("restored");
     let joined = Server::start(&at("joined"));
+    // The first start gives the log its space: a commit never lacks it.
+    let log = at("joined/log");
+    for entry in std::fs::read_dir(&log).expect("listed").map(|entry| entry.expect("an entry")) {
+        let found = entry.metadata().expect("it is there");
+        assert!(found.blocks() * 512 >= found.len(), "{:?} has holes", entry.path());
+    }
     assert_eq!(joined.values("CHECKSUM TABLE shop.orders"), sum);
     assert_eq!(joined.values("CHECK TABLE shop.orders"), "shop.orders check status OK");
     let option = format!("--datadir={}", at("d2").display());
@@ -582,6 +591,73 @@ fn incremental_backups_are_restored_as_full_ones() {
     let manifest = std::fs::read_to_string(at("d2/cohort-backup.json")).expect("read");
     std::fs::write(at("d2/cohort-backup.json"), manifest.replacen("shared", "shaped", 1)).expect("written");
     refused(&server, "d2", "is damaged");
+}
+
+/// Returns the space that the files of a directory take on the disk.
+fn disk_bytes(folder: &Path) -> u64 {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("an entry")) {
+        let found = entry.metadata().expect("it is there");
+        bytes += if found.is_dir() { disk_bytes(&entry.path()) } else { found.blocks() * 512 };
+    }
+    bytes
+}
+
+#[test]
+fn a_slow_backup_under_updates_takes_bounded_space_and_ends_with_its_client_or_by_kill() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let datadir = folder.path().join("data");
+    let server = Server::with_orders(&datadir);
+    let to = folder.path().join("copy");
+    server.execute("SET GLOBAL backup_mib_per_s = 1, GLOBAL checkpoint_bytes_max = 16777216");
+    let update = || {
+        for _ in 0..10 {
+            server.execute("UPDATE shop.orders SET note = REVERSE(note)");
+        }
+        disk_bytes(&datadir.join("innodb"))
+    };
+    let without = update();
+    let wait_until = |what: &str, is_so: &mut dyn FnMut() -> bool| {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !is_so() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let find = "SELECT ID FROM information_schema.PROCESSLIST WHERE STATE = 'Backing up'";
+    let begin = || {
+        let child = Command::new("mariadb")
+            .args(["--no-defaults", "--host=127.0.0.1", "--user=root"])
+            .arg(format!("--port={}", server.account.port))
+            .arg(format!("--execute=BACKUP SERVER TO '{}'", to.display()))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the client");
+        wait_until("it does not begin", &mut || to.exists() && !server.values(find).is_empty());
+        child
+    };
+    // The client is gone: the backup ends, and nothing is left.
+    let mut client = begin();
+    let with = update();
+    // At most the pinned state in addition.
+    assert!(with <= 2 * without + (8 << 20), "{without} bytes without a backup, {with} with one");
+    assert!(!server.values(find).is_empty(), "it is not over yet");
+    client.kill().expect("killed");
+    client.wait().expect("it ends");
+    let status = |name: &str| server.values(&format!("SHOW STATUS LIKE 'Cohort_backup_{name}'"));
+    wait_until("the directory stays", &mut || !to.exists() && server.values(find).is_empty());
+    assert_eq!(status("failures"), "Cohort_backup_failures 1");
+    assert_eq!(status("log_pinned_bytes"), "Cohort_backup_log_pinned_bytes 0");
+    // So does KILL.
+    let mut client = begin();
+    server.execute(&format!("KILL QUERY {}", server.values(find)));
+    assert!(!client.wait().expect("it ends").success());
+    assert!(!to.exists());
+    assert_eq!(status("failures"), "Cohort_backup_failures 2");
+    assert_eq!(status("log_pinned_bytes"), "Cohort_backup_log_pinned_bytes 0");
+    server.execute("SET GLOBAL backup_mib_per_s = 0");
+    server.execute(&format!("BACKUP SERVER TO '{}'", to.display()));
+    assert_eq!(status("log_pinned_bytes"), "Cohort_backup_log_pinned_bytes 0");
 }
 
 /// The commands of the how-to pages, with places of the test instead of those of the pages.

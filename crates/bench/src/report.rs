@@ -34,6 +34,7 @@ pub const STAGES: &[&str] = &[
     "write",
     "flush",
     "replica_wait",
+    "archive_wait",
     "publish",
     "acknowledge",
 ];

@@ -230,7 +230,7 @@ impl Checkpointer {
     ) -> Result<(), CheckpointError> {
         let _running = self.one_at_a_time();
         let sealed = coordinator.pipeline.hold(|last| {
-            if coordinator.env().is_gated() && !coordinator.is_published(last) {
+            if coordinator.env().is_gated() && !coordinator.is_replicated(last) {
                 return Err(CheckpointError::Gated);
             }
             Sealed::now(coordinator, last)
@@ -271,7 +271,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// Seals the present state. The order stage is held, and `last_seq` has passed the publish gate.
+    /// Seals the present state. The order stage is held, and `last_seq` is not cut off any more.
     pub fn now(coordinator: &Coordinator, last_seq: CommitSeq) -> Result<Sealed, CheckpointError> {
         let env = coordinator.env();
         let binlog_end =

@@ -81,10 +81,9 @@ pub trait CommitEnv: Send + Sync {
     /// Makes the group visible to plain reads. Called in group order.
     fn publish(&self, group: &mut [Durable<Self::Trx>], snapshot: &mut Self::GroupSnapshot);
 
-    /// Records that the group leaves the last gate; its clients get their replies next. Called in group
-    /// order.
-    fn released(&self, group: &[Durable<Self::Trx>], snapshot: &mut Self::GroupSnapshot) {
-        let _ = (group, snapshot);
+    /// Records that the group has passed a gate. Called in group order.
+    fn passed(&self, gate: Gate, group: &[Durable<Self::Trx>], snapshot: &mut Self::GroupSnapshot) {
+        let _ = (gate, group, snapshot);
     }
 
     /// Records how long it took to notify the clients of this number of transactions.

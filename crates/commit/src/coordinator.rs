@@ -212,9 +212,9 @@ impl Coordinator {
 
     /// Notifies the client that is parked for `seq`, which is published, although replicas are still waited
     /// for. By now the log must say that `seq` will not be cut off ([`Coordinator::release_from_replicas`]).
-    /// Returns false if the client is not parked.
+    /// Returns false if the client is not parked, or `seq` waits for the archive and is not published.
     pub fn acknowledge_early(&self, seq: CommitSeq, client: ConnectionId) -> bool {
-        self.pipeline.acknowledge_early(seq, client)
+        self.env().view.read().view.seq() >= seq && self.pipeline.acknowledge_early(seq, client)
     }
 
     /// Returns the newest transaction whose client may get its reply: it, and all before it, are durable and
@@ -320,8 +320,8 @@ impl Coordinator {
         self.pipeline.has_queued()
     }
 
-    /// Flushes everything ordered, whichever worker leads. At return it is published, unless replicas are
-    /// waited for.
+    /// Flushes everything ordered, whichever worker leads. At return it is published, unless replicas or the
+    /// archive are waited for.
     pub fn flush_ordered(&self) -> Result<(), CommitError> {
         Ok(self.pipeline.hold(|_| ())?)
     }
@@ -378,8 +378,9 @@ impl Coordinator {
         self.checkpointer.checkpoint(self)
     }
 
-    /// Prepares the stop of the server: statements no longer wait for replicas, and the binlog's files no
-    /// longer for space. The waiting transactions stay in the log, and their clients get no OK.
+    /// Prepares the stop of the server: statements no longer wait for replicas and the archive, and the
+    /// binlog's files no longer for space. The waiting transactions stay in the log, and their clients get no
+    /// OK.
     pub fn leave_gates(&self) {
         self.env().logs.note_stopping();
         self.pipeline.leave_gates();
@@ -389,6 +390,9 @@ impl Coordinator {
     /// ended.
     pub fn close(&self) -> Result<(), CheckpointError> {
         self.is_closing.store(true, Ordering::SeqCst);
+        if let Some(gate) = &self.env().archive_gate {
+            gate.end();
+        }
         self.checkpointer.stop();
         self.change_stream(|stream, out, now_s| stream.stop(out, now_s))
             .map_err(|_| CheckpointError::Stopped)?;

@@ -25,6 +25,7 @@ use cohort_locks::{LockTable, Wakeups};
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
+use crate::archive::gate::ArchiveGate;
 use crate::archive::times::GroupTimes;
 use crate::binlog::{Binlog, add_to_batch};
 use crate::commit_env::CommitEnv;
@@ -93,6 +94,10 @@ pub struct ServerEnv {
     pub view: RwLock<PublishedView>,
     /// Only with an archive.
     pub times: Option<GroupTimes>,
+    /// Only with an archive.
+    pub archive_gate: Option<ArchiveGate>,
+    /// Newest transaction that has passed [`Gate::Publish`]: it, and all before it, are not cut off any more.
+    pub replicated: AtomicU64,
     /// Number of times that writes have become visible to `Latest` reads; see [`AppliedMark`].
     pub applied: AtomicU64,
     pub metrics: Metrics,
@@ -163,9 +168,14 @@ impl ServerEnv {
         }
     }
 
-    /// Returns whether durable groups may have to wait for replicas.
+    /// Returns whether durable groups may have to wait for replicas. Until they pass, they may be cut off.
     pub fn is_gated(&self) -> bool {
         self.gate.get().is_some_and(|gate| gate.is_on())
+    }
+
+    /// Returns the newest transaction that is not cut off any more.
+    pub fn replicated(&self) -> CommitSeq {
+        CommitSeq(self.replicated.load(Ordering::Acquire))
     }
 
     /// Registers a transaction's spilled redo, which lives until the log is freed beyond the record that
@@ -225,17 +235,15 @@ impl ServerEnv {
         self.metrics.flushed(flush_ns, size);
     }
 
-    /// Records that the group leaves a gate. The time it was held there counts as waiting for a replica.
-    /// Returns when the next step began.
-    fn time_gate(&self, snapshot: &mut GroupSnapshot, group: &[Durable<Trx>]) -> u64 {
+    /// Records the time that the group was held at a gate.
+    fn time_gate(&self, step: Step, snapshot: &mut GroupSnapshot, group: &[Durable<Trx>]) {
         if snapshot.was_held.take() {
             let now_ns = self.now_ns();
             let held_ns = now_ns.saturating_sub(snapshot.since_ns);
-            self.metrics.record_alone(Step::ReplicaWait, held_ns, group.len() as u64);
-            trace_all(group, snapshot, Step::ReplicaWait, held_ns);
+            self.metrics.record_alone(step, held_ns, group.len() as u64);
+            trace_all(group, snapshot, step, held_ns);
             snapshot.since_ns = now_ns;
         }
-        snapshot.since_ns
     }
 
     /// Returns a group's binlog bytes and the stream's position after them.
@@ -247,6 +255,8 @@ impl ServerEnv {
 
 /// A group's state for publishing and acknowledging.
 pub struct GroupSnapshot {
+    /// The group's last transaction.
+    last: CommitSeq,
     /// `None` once published.
     view: Option<ReadView>,
     /// The position after the group's last event; `None` if nothing of the group was logged.
@@ -302,6 +312,7 @@ impl CommitEnv for ServerEnv {
 
     fn snapshot(&self, last: CommitSeq) -> GroupSnapshot {
         GroupSnapshot {
+            last,
             view: Some(ServerEnv::make_view(&self.engines, last)),
             binlog_end: None,
             since_ns: self.now_ns(),
@@ -313,7 +324,7 @@ impl CommitEnv for ServerEnv {
     fn write(&self, group: &mut [Ordered<Trx>]) -> Written {
         let ids = commit_ids(group);
         let is_gated = self.is_gated();
-        let published = self.view.read().view.seq();
+        let replicated = self.replicated();
         let mut stream = self.binlog.as_ref().map(|binlog| binlog.stream.lock());
         let (mut out, mut buffer, mut batch) = (StreamOut::default(), Vec::new(), Batch::default());
         let mut decision = None;
@@ -327,7 +338,7 @@ impl CommitEnv for ServerEnv {
             let end = stream.as_ref().filter(|_| !out.chunks.is_empty()).map(|stream| stream.position());
             // Staged writes cannot be cut off again once an engine has ingested them.
             let is_cuttable = is_gated && ordered.get().staged.is_empty();
-            let released = if is_cuttable { published } else { seq };
+            let released = if is_cuttable { replicated } else { seq };
             let member = Member { seq, released, out: &out, end, time_us: time_us.take() };
             decision = self.logs.append(&member, ordered.get_mut(), &mut buffer);
             self.keep_spilled(seq, ordered.get());
@@ -373,21 +384,35 @@ impl CommitEnv for ServerEnv {
     }
 
     fn has_gate(&self) -> bool {
-        self.is_gated()
+        self.is_gated() || self.archive_gate.as_ref().is_some_and(ArchiveGate::is_shut)
     }
 
     fn holds(&self, gate: Gate, snapshot: &GroupSnapshot) -> bool {
-        match (self.gate.get(), snapshot.binlog_end) {
-            (Some(replicas), Some(end)) if replicas.holds(gate, end) => {
-                snapshot.was_held.set(true);
-                true
-            }
+        let is_held = match (gate, &self.archive_gate, self.gate.get(), snapshot.binlog_end) {
+            (Gate::Archive, Some(archive), ..) => archive.holds(snapshot.last),
+            (Gate::Publish | Gate::Acknowledge, _, Some(replicas), Some(end)) => replicas.holds(gate, end),
             _ => false,
+        };
+        if is_held {
+            snapshot.was_held.set(true);
+        }
+        is_held
+    }
+
+    fn passed(&self, gate: Gate, group: &[Durable<Trx>], snapshot: &mut GroupSnapshot) {
+        let step = if gate == Gate::Archive { Step::ArchiveWait } else { Step::ReplicaWait };
+        self.time_gate(step, snapshot, group);
+        if gate == Gate::Publish {
+            if let Some(archive) = &self.archive_gate {
+                archive.arrive(snapshot.last, group.len() as u64, snapshot.since_ns);
+            }
+            // Only now the archive may read it.
+            self.replicated.store(snapshot.last.0, Ordering::Release);
         }
     }
 
     fn publish(&self, group: &mut [Durable<Trx>], snapshot: &mut GroupSnapshot) {
-        let began_ns = self.time_gate(snapshot, group);
+        let began_ns = snapshot.since_ns;
         let view = snapshot.view.take().expect("a group is published once");
         let last = view.seq();
         let mut published = self.view.write();
@@ -403,10 +428,6 @@ impl CommitEnv for ServerEnv {
         let publish_ns = snapshot.since_ns.saturating_sub(began_ns);
         self.metrics.record_alone(Step::Publish, publish_ns, size);
         trace_all(group, snapshot, Step::Publish, publish_ns);
-    }
-
-    fn released(&self, group: &[Durable<Trx>], snapshot: &mut GroupSnapshot) {
-        self.time_gate(snapshot, group);
     }
 
     fn notified(&self, transactions: usize, ns: u64) {

@@ -95,6 +95,7 @@ pub use archive::{
     Applied, ApplyError, ApplyStop, ArchiveError, ArchiveLink, ArchiveSettings, ArchiveStats, Archiver,
     apply_archive,
 };
+pub use archive::{ArchiveSyncCounters, ArchiveSyncOptions};
 pub use backup::{
     BackupControl, BackupError, BackupRequest, BackupSink, BackupStats, DirectorySink, KnownBackup,
     PIECE_BYTES, ParentBackup, ReplicaPositions, ServerIdentity,

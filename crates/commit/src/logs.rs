@@ -280,6 +280,7 @@ fn add(sum: LogStats, one: LogStats) -> LogStats {
         segments_created: sum.segments_created + one.segments_created,
         segments_recycled: sum.segments_recycled + one.segments_recycled,
         reserve_waits: sum.reserve_waits + one.reserve_waits,
+        pinned_bytes: sum.pinned_bytes + one.pinned_bytes,
     }
 }
 

@@ -6,7 +6,7 @@
 //! | step `prepare` | every worker |
 //! | steps `order_wait`, `order_work` | the holder of the order stage |
 //! | steps `queue`, `write`, `flush`, the times of flushes | the holder of the decision stage (`decision`) |
-//! | steps `replica_wait`, `publish`, the counters of groups and their size | the thread that publishes groups, under `publish_queue` |
+//! | steps `replica_wait`, `archive_wait`, `publish`, the counters of groups and their size | the thread that publishes groups, under `publish_queue` |
 //! | step `acknowledge` | the thread that published the groups; the next may already be at work |
 //!
 //! Where a lock excludes other writers, recording uses plain loads and stores. A transaction then costs two
@@ -36,6 +36,8 @@ pub enum Step {
     Flush,
     /// Held at a gate, for a replica's acknowledgement. Recorded per group and gate that held it.
     ReplicaWait,
+    /// Held at a gate, until the repository of the archive has it. Recorded per group that it held.
+    ArchiveWait,
     /// Publishing the read view and the binlog bytes. Recorded per group.
     Publish,
     /// Sending the held replies. Recorded per group.
@@ -44,7 +46,7 @@ pub enum Step {
 
 impl Step {
     /// All steps in the order in which a transaction passes them.
-    pub const ALL: [Step; 9] = [
+    pub const ALL: [Step; 10] = [
         Step::Prepare,
         Step::OrderWait,
         Step::OrderWork,
@@ -52,6 +54,7 @@ impl Step {
         Step::Write,
         Step::Flush,
         Step::ReplicaWait,
+        Step::ArchiveWait,
         Step::Publish,
         Step::Acknowledge,
     ];
@@ -66,6 +69,7 @@ impl Step {
             Step::Write => "write",
             Step::Flush => "flush",
             Step::ReplicaWait => "replica_wait",
+            Step::ArchiveWait => "archive_wait",
             Step::Publish => "publish",
             Step::Acknowledge => "acknowledge",
         }

@@ -11,6 +11,7 @@ use cohort_locks::LockTable;
 use cohort_vfs::World;
 use parking_lot::{Mutex, RwLock};
 
+use crate::archive::gate::ArchiveGate;
 use crate::archive::names::prepare_spill;
 use crate::archive::stats::ArchiveStats;
 use crate::archive::times::GroupTimes;
@@ -112,6 +113,8 @@ impl Coordinator {
             next_xid: AtomicU64::new(recovered.next_xid.0),
             is_early_release: AtomicBool::new(options.is_early_release),
             times,
+            archive_gate: options.archive.is_some().then(ArchiveGate::default),
+            replicated: AtomicU64::new(last_seq.0),
             applied: AtomicU64::new(0),
             metrics: Metrics::default(),
             gate: OnceLock::new(),

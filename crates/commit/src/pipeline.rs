@@ -12,7 +12,7 @@
 //! # States of a transaction
 //! ```text
 //! prepared --order()--> arrived --holder of `order`--> ordered --the leader--> durable
-//! durable --publish_ready(): first gate open--> published --publish_ready(): last gate open--> acknowledged
+//! durable --publish_ready(): two gates open--> published --publish_ready(): last gate open--> acknowledged
 //! ```
 //! | state | meaning | entered in |
 //! |---|---|---|
@@ -89,10 +89,11 @@
 //!   with its read view. It is taken under `order` while nothing later is ordered, and published once the
 //!   group is durable (I5).
 //! - **Publish queue** (`publish_queue`): durable groups that are not yet acknowledged, oldest first.
-//! - **Gates** ([`Gate`]): a group passes one gate before it is published and another before it is
-//!   acknowledged. The environment keeps a gate shut while semi-synchronous replication waits for a replica.
-//!   Groups then stay in the publish queue, while later groups continue to become durable. The thread that
-//!   opens a gate calls [`Pipeline::gate_opened`].
+//! - **Gates** ([`Gate`]): a group passes two gates before it is published and another before it is
+//!   acknowledged. The environment keeps the first or the last shut while semi-synchronous replication waits
+//!   for a replica, and the second while the archive waits for its repository (`archive/gate.rs`). Groups
+//!   then stay in the publish queue, while later groups continue to become durable. The thread that opens a gate
+//!   calls [`Pipeline::gate_opened`].
 //!
 //! # Invariants
 //! ARCHITECTURE.md defines I1 to I8. I2 is kept by recovery (`recovery.rs`), and I3 by the
@@ -184,10 +185,20 @@ struct DurableGroup<E: CommitEnv> {
     snapshot: E::GroupSnapshot,
 }
 
-/// The publish queue: durable groups, oldest first. The groups in `published` precede those in `durable`.
+/// The publish queue: durable groups, oldest first. The groups in `published` precede those in `replicated`,
+/// and these those in `durable`.
 struct PublishQueue<E: CommitEnv> {
     durable: VecDeque<DurableGroup<E>>,
+    /// Groups that have passed [`Gate::Publish`].
+    replicated: VecDeque<DurableGroup<E>>,
     published: VecDeque<DurableGroup<E>>,
+}
+
+impl<E: CommitEnv> PublishQueue<E> {
+    fn new() -> PublishQueue<E> {
+        let (durable, replicated, published) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        PublishQueue { durable, replicated, published }
+    }
 }
 
 /// The transactions that a call has ordered.
@@ -256,7 +267,7 @@ impl<E: CommitEnv> Pipeline<E> {
             order: Mutex::new(Vec::new()),
             leader: Mutex::new(Leader { spare: Vec::new() }),
             decision: Mutex::new(()),
-            publish_queue: Mutex::new(PublishQueue { durable: VecDeque::new(), published: VecDeque::new() }),
+            publish_queue: Mutex::new(PublishQueue::new()),
             waiting: Mutex::new(Waiting { parked: Vec::new() }),
             progress: Condvar::new(),
             sleepers: AtomicUsize::new(0),
@@ -651,11 +662,13 @@ impl<E: CommitEnv> Pipeline<E> {
         let mut done = Vec::new();
         let mut queue = self.publish_queue.lock();
         let queue = &mut *queue;
-        while let Some(group) = self.pop_released(Gate::Publish, &mut queue.durable) {
+        while let Some(group) = self.pop_passed(Gate::Publish, &mut queue.durable) {
+            queue.replicated.push_back(group);
+        }
+        while let Some(group) = self.pop_passed(Gate::Archive, &mut queue.replicated) {
             queue.published.push_back(self.publish(group));
         }
-        while let Some(mut group) = self.pop_released(Gate::Acknowledge, &mut queue.published) {
-            self.env.released(&group.trxs, &mut group.snapshot);
+        while let Some(group) = self.pop_passed(Gate::Acknowledge, &mut queue.published) {
             self.acknowledged.store(group.last.0, Ordering::SeqCst);
             match done.is_empty() {
                 true => done = group.trxs,
@@ -666,9 +679,11 @@ impl<E: CommitEnv> Pipeline<E> {
     }
 
     /// Removes and returns the oldest group, unless the gate holds it.
-    fn pop_released(&self, gate: Gate, groups: &mut VecDeque<DurableGroup<E>>) -> Option<DurableGroup<E>> {
-        let is_let = groups.front().is_some_and(|group| !self.env.holds(gate, &group.snapshot));
-        if is_let { groups.pop_front() } else { None }
+    fn pop_passed(&self, gate: Gate, groups: &mut VecDeque<DurableGroup<E>>) -> Option<DurableGroup<E>> {
+        groups.front().filter(|group| !self.env.holds(gate, &group.snapshot))?;
+        let mut group = groups.pop_front()?;
+        self.env.passed(gate, &group.trxs, &mut group.snapshot);
+        Some(group)
     }
 
     fn publish(&self, mut group: DurableGroup<E>) -> DurableGroup<E> {

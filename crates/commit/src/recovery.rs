@@ -243,8 +243,10 @@ fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Res
             held.pop_front();
         }
     }
-    let end = held.front().map_or(log.read_to(), |(_, lsn)| *lsn);
-    log.cut_at(end);
+    match held.front() {
+        Some((_, lsn)) => log.cut_at(*lsn),
+        None => log.rewind(),
+    }
     Ok(held.len() as u64)
 }
 

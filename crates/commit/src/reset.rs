@@ -181,11 +181,21 @@ impl Coordinator {
 
     /// Waits a moment, with the order stage held, until everything up to `last` is published. Returns whether
     /// it is.
-    pub(crate) fn is_published(&self, last: CommitSeq) -> bool {
+    fn is_published(&self, last: CommitSeq) -> bool {
+        self.comes_to(last, || self.env().view.read().view.seq())
+    }
+
+    /// Waits a moment, with the order stage held, until nothing up to `last` is cut off any more. Returns
+    /// whether that is so.
+    pub(crate) fn is_replicated(&self, last: CommitSeq) -> bool {
+        self.comes_to(last, || self.env().replicated())
+    }
+
+    fn comes_to(&self, last: CommitSeq, newest: impl Fn() -> CommitSeq) -> bool {
         let deadline = Instant::now() + PUBLISH_WAIT;
         loop {
             self.gate_opened();
-            if self.env().view.read().view.seq() >= last {
+            if newest() >= last {
                 return true;
             }
             if Instant::now() >= deadline {

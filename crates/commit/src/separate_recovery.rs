@@ -340,7 +340,7 @@ fn replay(
     std::thread::scope(|scope| {
         let mut replay = Replay::start(scope, scene.participants);
         for (own, end) in logs.iter_mut().zip(ends) {
-            own.log.cut_at(end.lsn);
+            own.log.cut_undecided_at(end.lsn);
             found.log_bytes += end.lsn.0 - own.from.0;
             while let Some(r) = own.log.next()? {
                 if r.lsn < own.from || r.kind != record::PREPARE {

@@ -45,9 +45,11 @@ impl fmt::Display for Stage {
 /// A point where a durable group may have to wait, for reasons outside of this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gate {
-    /// Before plain reads see the group.
+    /// Before the group may be archived, and plain reads see it: replicas (AFTER_SYNC).
     Publish,
-    /// Before its clients get their replies.
+    /// After that, before plain reads see it: the archive.
+    Archive,
+    /// Before its clients get their replies: replicas (AFTER_COMMIT).
     Acknowledge,
 }
 

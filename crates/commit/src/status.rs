@@ -33,8 +33,8 @@ impl Coordinator {
         let backups = self.backups();
         put("Cohort_backups", get(&backups.completed));
         put("Cohort_backup_failures", get(&backups.failed));
+        put("Cohort_backup_log_pinned_bytes", self.log_stats().pinned_bytes);
         put("Cohort_backup_expected_bytes", get(&backups.expected));
-        put("Cohort_backup_log_pinned_bytes", get(&backups.log_held));
         put("Cohort_backup_newest_unixtime", get(&backups.newest_us) / 1_000_000);
         put("Cohort_backup_proven_unixtime", get(&backups.proven_us) / 1_000_000);
         let archive = self.archive();
@@ -45,6 +45,12 @@ impl Coordinator {
         put("Cohort_archive_bytes", get(&archive.bytes));
         put("Cohort_archive_failures", get(&archive.failures));
         put("Cohort_archive_gaps", get(&archive.gaps));
+        let sync = self.archive_sync_counters();
+        put("Cohort_archive_sync_on", u64::from(sync.is_on));
+        put("Cohort_archive_sync_waiting", sync.waiting);
+        put("Cohort_archive_sync_acknowledged", sync.acknowledged);
+        put("Cohort_archive_sync_unacknowledged", sync.unacknowledged);
+        put("Cohort_archive_sync_timeouts", sync.timeouts);
         let sizes = metrics.group_size.snapshot();
         put("Cohort_group_size_p50", sizes.percentile(0.5));
         put("Cohort_group_size_p99", sizes.percentile(0.99));

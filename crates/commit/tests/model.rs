@@ -21,6 +21,8 @@
 //! | the timer thread is not woken when a group is opened | `an_open_group_is_closed_in_time` |
 //! | the timer thread is not woken when the queue is left, or does not recheck before it sleeps | `queues_left_by_workers_are_led_in_time` |
 //! | the thread that opened a gate does not publish the held groups | `a_gate_lets_everybody_through` |
+//! | the thread that has an acknowledgement of the repository, or sees the timeout, does not publish | `commits_wait_for_the_archive_or_its_timeout` |
+//! | a group passes the gate of the archive without looking | `commits_wait_for_the_archive_or_its_timeout` |
 //! | another waiter for a killed client's transaction is treated as that client | `a_waiter_that_gives_up_is_notified` |
 //!
 //! If the recheck of the arrivals is removed, no transaction is stranded, because a leader rechecks them too.
@@ -28,6 +30,8 @@
 
 #![allow(dead_code)]
 
+#[path = "../src/archive/gate.rs"]
+mod archive_gate;
 #[path = "../src/commit_env.rs"]
 mod commit_env;
 #[path = "../src/group_commit.rs"]
@@ -49,15 +53,17 @@ mod sync {
 }
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cohort_base::{CommitSeq, ConnectionId};
 use cohort_interleave::{check, choose, thread};
 
+use crate::archive_gate::{ArchiveGate, ArchiveSyncOptions, Watch};
 use crate::commit_env::{CommitEnv, Wake};
 use crate::group_commit::GroupCommitOptions;
 use crate::pipeline::Pipeline;
 use crate::stage::{Durable, Gate, Ordered};
-use crate::sync::{AtomicU64, Condvar, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
 
 /// Nanoseconds that the clock advances at each reading.
 const TICK_NS: u64 = 20_000;
@@ -69,8 +75,16 @@ struct Env {
     durable: Mutex<u64>,
     has_durable: Condvar,
     published: AtomicU64,
-    /// Last CommitSeq for which the gate is open.
+    /// Last CommitSeq for which the gates of the replicas are open.
     gate: AtomicU64,
+    archive: ArchiveGate,
+    /// Newest transaction that the archive may send.
+    replicated: Mutex<u64>,
+    has_replicated: Condvar,
+    /// Newest transaction that the repository has.
+    archived: AtomicU64,
+    /// The gate of the archive may be off.
+    may_be_off: AtomicBool,
     clock_ns: AtomicU64,
     /// A group is written and synced while the previous one is decided.
     overlaps: bool,
@@ -129,13 +143,26 @@ impl CommitEnv for Env {
         Ok(())
     }
 
-    fn holds(&self, _: Gate, snapshot: &CommitSeq) -> bool {
-        snapshot.0 > self.gate.load(Ordering::SeqCst)
+    fn holds(&self, gate: Gate, snapshot: &CommitSeq) -> bool {
+        match gate {
+            Gate::Archive => self.archive.holds(*snapshot),
+            Gate::Publish | Gate::Acknowledge => snapshot.0 > self.gate.load(Ordering::SeqCst),
+        }
+    }
+
+    fn passed(&self, gate: Gate, group: &[Durable<()>], snapshot: &mut CommitSeq) {
+        if gate == Gate::Publish {
+            self.archive.arrive(*snapshot, group.len() as u64, self.now_ns());
+            *self.replicated.lock() = snapshot.0;
+            self.has_replicated.notify_all();
+        }
     }
 
     fn publish(&self, group: &mut [Durable<()>], snapshot: &mut CommitSeq) {
         assert_eq!(group.last().expect("not empty").seq(), *snapshot, "I5: the group's own view");
         assert!(snapshot.0 <= *self.durable.lock(), "I5: durable before it is published");
+        let is_archived = snapshot.0 <= self.archived.load(Ordering::SeqCst);
+        assert!(is_archived || self.may_be_off.load(Ordering::SeqCst), "the repository has it");
         assert!(self.published.swap(snapshot.0, Ordering::SeqCst) < snapshot.0, "I1: published in order");
     }
 
@@ -190,6 +217,11 @@ fn pipeline_of(group_commit: GroupCommitOptions, gate: u64, overlaps: bool) -> C
         has_durable: Condvar::new(),
         published: AtomicU64::new(0),
         gate: AtomicU64::new(gate),
+        archive: ArchiveGate::default(),
+        replicated: Mutex::new(0),
+        has_replicated: Condvar::new(),
+        archived: AtomicU64::new(0),
+        may_be_off: AtomicBool::new(true),
         clock_ns: AtomicU64::new(1_000_000),
         overlaps,
     };
@@ -394,6 +426,61 @@ fn a_gate_lets_everybody_through() {
         };
         in_threads(&pipeline, &[commit, commit, commit]);
         replica.join().expect("no panic");
+    });
+}
+
+/// The archive sends what replicas have let pass, and ends early in some schedules. Then the timeout lets
+/// the clients go on.
+#[test]
+fn commits_wait_for_the_archive_or_its_timeout() {
+    check(3_000, || {
+        let pipeline = pipeline(GroupCommitOptions::default(), u64::MAX);
+        let env = pipeline.env();
+        let ends_at = [1, 2, 3][choose(3) as usize];
+        let has_watch = ends_at < 3 || choose(2) == 1;
+        env.may_be_off.store(has_watch, Ordering::SeqCst);
+        let timeout = Duration::from_nanos(TICK_NS * choose(8));
+        env.archive.configure(ArchiveSyncOptions { is_enabled: true, timeout });
+        let archive = {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                let (env, mut has) = (pipeline.env(), 0);
+                while has < ends_at {
+                    let mut replicated = env.replicated.lock();
+                    while *replicated == has {
+                        env.has_replicated.wait(&mut replicated);
+                    }
+                    has = *replicated;
+                    drop(replicated);
+                    env.archived.store(has, Ordering::SeqCst);
+                    let now_ns = env.now_ns();
+                    if env.archive.acknowledge(CommitSeq(has), Some(now_ns), now_ns).has_opened {
+                        pipeline.gate_opened();
+                    }
+                }
+            })
+        };
+        let watch = has_watch.then(|| {
+            let pipeline = pipeline.clone();
+            thread::spawn(move || {
+                loop {
+                    match pipeline.env().archive.watch(&|| pipeline.env().now_ns()) {
+                        Watch::GoOn => {}
+                        Watch::Expired => pipeline.gate_opened(),
+                        Watch::End => return,
+                    }
+                }
+            })
+        });
+        in_threads(&pipeline, &[commit, commit, commit]);
+        assert_eq!(pipeline.acknowledged(), pipeline.placed());
+        env.archive.end();
+        archive.join().expect("no panic");
+        if let Some(watch) = watch {
+            watch.join().expect("no panic");
+        }
+        let counters = env.archive.counters();
+        assert_eq!((counters.acknowledged + counters.unacknowledged, counters.waiting), (3, 0));
     });
 }
 

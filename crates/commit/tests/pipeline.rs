@@ -107,6 +107,7 @@ impl CommitEnv for Counters {
     fn holds(&self, gate: Gate, snapshot: &CommitSeq) -> bool {
         match gate {
             Gate::Publish => snapshot.0 > self.held_unpublished.load(Ordering::SeqCst),
+            Gate::Archive => false,
             Gate::Acknowledge => snapshot.0 > self.held_unacknowledged.load(Ordering::SeqCst),
         }
     }

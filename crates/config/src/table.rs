@@ -206,6 +206,10 @@ with_inert_settings! { settings! {
         .doc("Age at which the newest part of the log is sent to the archive, even if it is small.").unit("milliseconds");
     ArchiveBacklogMax = Setting::global("archive_backlog_max", blocks(16 << 30, 64 << 20, 1 << 50, 1 << 20)).read_only()
         .doc("Log that is kept while the repository of archive_to does not take it. Beyond it the archive is given up, with an error in the error log, and has a gap; transactions do not wait.").unit("bytes");
+    ArchiveSync = Setting::global("archive_sync", flag(false)).acts(Global)
+        .doc("A commit waits until the repository of archive_to has it, so that it is not lost with this machine. When a commit has waited for archive_sync_timeout, commits go on without it until the archive has caught up; both are logged. Needs archive_to.");
+    ArchiveSyncTimeout = Setting::global("archive_sync_timeout", num(10_000, 1, YEAR * 1000)).acts(Global)
+        .doc("Longest wait of a commit with archive_sync.").unit("milliseconds");
     LogSegmentSize = Setting::global("log_segment_size", blocks(64 << 20, 1 << 20, 4 << 30, 1 << 20)).read_only()
         .doc("Size of a segment of the log. Fixed when the data directory is created.").unit("bytes");
     CheckpointBytesMax = Setting::global("checkpoint_bytes_max", blocks(512 << 20, 16 << 20, 1 << 40, 1 << 20)).acts(Global)

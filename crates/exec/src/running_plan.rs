@@ -51,9 +51,9 @@ impl SharedPlan for CachedPlan {
 /// Returns the statement that a connection runs, and its plan.
 fn running(process: &Process) -> Option<(ProcessSnapshot, Box<MeasuredPlan>)> {
     for _ in 0..ATTEMPTS {
-        let before = process.snapshot(&|_| false);
+        let before = process.snapshot(&|_| None);
         let plan = process.plan().read(|plan| plan.keep())?;
-        let after = process.snapshot(&|_| false);
+        let after = process.snapshot(&|_| None);
         if (before.query_id, &before.info) == (after.query_id, &after.info) {
             return Some((after, plan.downcast().ok()?));
         }

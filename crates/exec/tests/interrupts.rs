@@ -133,7 +133,7 @@ fn kill_ends_everything() {
         std::thread::spawn(move || {
             while let Some(process) = db.processes.get(ConnectionId(1)) {
                 std::thread::sleep(Duration::from_millis(60));
-                let text = process.snapshot(&|_| false).info.unwrap_or_default();
+                let text = process.snapshot(&|_| None).info.unwrap_or_default();
                 if process.command() == Command::Query && ENDLESS.contains(&text.as_str()) {
                     process.kill(KillLevel::Query);
                 }

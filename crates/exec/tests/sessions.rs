@@ -174,7 +174,7 @@ fn kill_ends_a_statement_and_the_next_one_runs() {
         let process = db.processes.get(cohort_base::ConnectionId(1)).expect("connected");
         // The kill must not be sent before the statement has begun.
         for _ in 0..200 {
-            if process.snapshot(&|_| false).info.is_some_and(|text| text.contains("big")) {
+            if process.snapshot(&|_| None).info.is_some_and(|text| text.contains("big")) {
                 std::thread::sleep(Duration::from_millis(20));
                 process.kill(KillLevel::Query);
                 return;

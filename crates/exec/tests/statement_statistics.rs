@@ -615,7 +615,7 @@ fn a_traced_statement_shows_its_stages() {
     assert_eq!(rows(&mut a, stages), "");
     a.ok("SET STATEMENT cohort_trace = 1 FOR INSERT INTO t VALUES (1)");
     let expected: Vec<&str> =
-        "execute lock_wait prepare order_wait order_work queue write flush replica_wait publish total"
+        "execute lock_wait prepare order_wait order_work queue write flush replica_wait archive_wait publish total"
             .split(' ')
             .collect();
     for _ in 0..2 {

@@ -355,7 +355,7 @@ fn kill_ends_both_halves_of_a_large_branch() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                let text = process.snapshot(&|_| false).info.unwrap_or_default();
+                let text = process.snapshot(&|_| None).info.unwrap_or_default();
                 if text.starts_with("XA PREPARE") || text.starts_with("XA COMMIT") {
                     process.kill(KillLevel::Query);
                 }

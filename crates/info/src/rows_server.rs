@@ -9,7 +9,7 @@ use cohort_config::{Scope, VarId};
 use cohort_ddl::{Granted, GrantedOn, grant_list};
 use cohort_expr::{SessionHooks, VariableScope};
 use cohort_session::access::roles_of;
-use cohort_session::{Command, ProcessSnapshot, StatementContext, WantedNames};
+use cohort_session::{AcknowledgedBy, Command, ProcessSnapshot, StatementContext, WantedNames};
 use cohort_types::{Charset, Collation, Decimal, Privilege, SqlResult, Value};
 
 use super::cells::{integer, text};
@@ -39,13 +39,19 @@ pub(super) fn processes(ctx: &StatementContext<'_>) -> Vec<ProcessSnapshot> {
     let all = ctx.db.processes.all();
     let callbacks = ctx.db.callbacks.read();
     let acknowledged = ctx.db.commit.acknowledged();
-    let waits = |seq| {
-        seq > acknowledged
-            && callbacks.as_ref().is_some_and(|callbacks| callbacks.is_waiting_for_replicas(seq))
+    let waits_for = |seq| {
+        if seq <= acknowledged {
+            None
+        } else if ctx.db.commit.is_waiting_for_archive(seq) {
+            Some(AcknowledgedBy::Archive)
+        } else {
+            let waits = callbacks.as_ref().is_some_and(|callbacks| callbacks.is_waiting_for_replicas(seq));
+            waits.then_some(AcknowledgedBy::Replica)
+        }
     };
     let blocked = blocked_states(ctx.db);
     let snapshots = all.iter().map(|p| {
-        let mut snapshot = p.snapshot(&waits);
+        let mut snapshot = p.snapshot(&waits_for);
         let trx = p.trx_stats().snapshot().map(|trx| trx.trx);
         snapshot.state = trx.and_then(|trx| blocked.get(&trx).copied()).unwrap_or(snapshot.state);
         snapshot

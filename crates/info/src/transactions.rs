@@ -95,7 +95,7 @@ fn isolation_text(isolation: Isolation) -> &'static str {
 
 /// Returns the text of the running statement, with passwords masked.
 fn query_text(process: &Process) -> Option<String> {
-    let text = process.snapshot(&|_| false).info?;
+    let text = process.snapshot(&|_| None).info?;
     Some(text.chars().take(QUERY_CHARS_MAX).collect())
 }
 

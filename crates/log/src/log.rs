@@ -363,6 +363,7 @@ impl Log {
             segments_created: space.created.load(Ordering::Relaxed),
             segments_recycled: space.recycled.load(Ordering::Relaxed),
             reserve_waits: space.waits.load(Ordering::Relaxed),
+            pinned_bytes: space.pinned_bytes(),
             ..LogStats::default()
         };
         {

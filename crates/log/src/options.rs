@@ -82,4 +82,6 @@ pub struct LogStats {
     pub segments_recycled: u64,
     /// Number of times that `reserve` had to wait for a segment.
     pub reserve_waits: u64,
+    /// Bytes that are kept only for backups.
+    pub pinned_bytes: u64,
 }

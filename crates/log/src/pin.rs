@@ -3,15 +3,15 @@
 //! A pin ([`LogPin`]) keeps the segments from where recovery starts; checkpoints release only what no pin
 //! needs. The holder copies record by record, and with each call of [`LogPin::copy`] the pin moves to the end
 //! of what was copied. So a pin holds little more of the log than was written since that call. At the end
-//! [`LogPin::finish`] adds what is missing in the files of the copy: heads of segments, zeros before and
-//! after the records, and the control file, which names the copy's end.
+//! [`LogPin::finish`] adds what is missing in the files of the copy: heads of segments, the last block of
+//! each, and the control file, which names the copy's end. Blocks before and after the records stay holes,
+//! which the first opening of the copy fills.
 //!
 //! The control file of the copy says that the log was closed at this end. So an opening of the copy reads
 //! exactly the records up to it, and reports any that is missing or damaged. It also says that this is a
 //! copy: its first opening begins a new timeline.
 
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cohort_base::Lsn;
@@ -91,12 +91,6 @@ impl LogPin {
         Lsn(self.shared.durable.load(std::sync::atomic::Ordering::Acquire))
     }
 
-    /// Returns the bytes of log that are kept only for the pin.
-    pub fn held_bytes(&self) -> u64 {
-        let retained = self.shared.space.retained.load(std::sync::atomic::Ordering::Acquire);
-        retained.saturating_sub(self.position().0)
-    }
-
     /// Copies durable records up to `until`, the end of a record, but not many more than `bytes_max` bytes.
     /// Releases the segments before. Returns whether it has reached `until` or the end of the durable part.
     pub fn copy<E: From<LogError>>(
@@ -159,13 +153,13 @@ impl LogPin {
             let head = segment::header(geometry, segment);
             to.write(&LogFile { name: name.clone(), offset: 0, bytes: &head })?;
             let (start, end) = (geometry.start_of(segment), geometry.start_of(segment + 1));
-            // The file gets all its blocks, so that a server never lacks space for one.
             if segment == first {
-                let begin = from - self.earlier.len() as u64;
-                zeros(&name, block..block + begin - start, to)?;
-                self.write(begin, &self.earlier, to)?;
+                self.write(from - self.earlier.len() as u64, &self.earlier, to)?;
             }
-            zeros(&name, block + cut.clamp(start, end) - start..block + end - start, to)?;
+            // The file gets its length.
+            let last = cut.clamp(start, end).max(end - block);
+            let zeros = &[0; BLOCK_BYTES as usize][..(end - last) as usize];
+            to.write(&LogFile { name, offset: block + last - start, bytes: zeros })?;
         }
         let state = State {
             sequence: 0,
@@ -183,15 +177,6 @@ impl LogPin {
         };
         to.write(&LogFile { name: control::NAME.into(), offset: 0, bytes: &state.file() })
     }
-}
-
-fn zeros<E: From<LogError>>(name: &Path, range: Range<u64>, to: &mut impl LogCopy<E>) -> Result<(), E> {
-    let zeros = vec![0; WRITE_BYTES.min((range.end - range.start) as usize)];
-    for offset in range.clone().step_by(WRITE_BYTES) {
-        let here = (range.end - offset).min(WRITE_BYTES as u64) as usize;
-        to.write(&LogFile { name: name.to_path_buf(), offset, bytes: &zeros[..here] })?;
-    }
-    Ok(())
 }
 
 impl Drop for LogPin {

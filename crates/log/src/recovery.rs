@@ -52,6 +52,8 @@ pub struct Recovery {
     limit: u64,
     /// LSN where the log has to end although records follow.
     cut: Option<u64>,
+    /// Decided records are cut off: they may be in the archive, or be continued by another server.
+    is_decided: bool,
     pace: Pace,
     records: u64,
     at_end: bool,
@@ -136,6 +138,7 @@ impl Recovery {
             scanner,
             limit,
             cut: None,
+            is_decided: false,
             at_end: false,
         })
     }
@@ -201,8 +204,16 @@ impl Recovery {
     }
 
     /// Restarts reading from the checkpoint, and ends the log at `end`, the start of a record that
-    /// [`Recovery::next`] has returned. [`Recovery::finish`] discards this record and all that follow.
+    /// [`Recovery::next`] has returned. [`Recovery::finish`] discards this record and all that follow, and
+    /// begins a new timeline.
     pub fn cut_at(&mut self, end: Lsn) {
+        self.cut_undecided_at(end);
+        self.is_decided = true;
+    }
+
+    /// Ends the log like [`Recovery::cut_at`], before records that were never decided: no backup, archive or
+    /// replica has them, and the timeline goes on.
+    pub fn cut_undecided_at(&mut self, end: Lsn) {
         self.rewind();
         self.limit = end.0;
         self.cut = Some(end.0);
@@ -245,20 +256,22 @@ impl Recovery {
     pub fn finish(mut self) -> Result<Log, LogError> {
         while self.next()?.is_some() {}
         let end = self.scanner.position();
+        if self.control.state.is_copy {
+            self.segments.fill_holes(self.control.state.from, self.control.state.durable)?;
+        }
         let generation = self.control.state.generation + 1;
         assert!(generation < GENERATION_END, "a log can be opened 16 million times");
         let now_s = (self.world.clock.wall_us() / 1_000_000) as u32;
-        let (is_cut, is_archived) = (self.cut.is_some(), self.options.is_archived);
+        let (is_cut, is_archived) = (self.is_decided, self.options.is_archived);
         let updated = self.control.update(|state| {
-            // What was cut off may be in the archive, or be continued by another server.
             if state.is_copy || is_cut {
                 // The part that is not in the archive yet belongs to both timelines.
                 state.begin_timeline(state.archived.map_or(end, |mark| mark.min(end)), now_s);
                 state.is_copy = false;
             }
             if is_archived {
-                // Nothing from this opening on is missing in the archive.
-                state.archived.get_or_insert(end);
+                // Nothing from this opening on is missing in the archive. What was cut off may be in it.
+                state.archived = Some(state.archived.map_or(end, |mark| mark.min(end)));
             }
             state.generation = generation;
             state.generation_start = end;

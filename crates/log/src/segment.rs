@@ -157,6 +157,31 @@ fn fill(fs: &SharedFs, way: Way, path: &Path, geometry: Geometry, segment: u64) 
     Ok(file)
 }
 
+/// Writes the blocks of a segment again that are zero, because they may be holes. Durable at return.
+pub(crate) fn fill_holes(file: &SharedFile, geometry: Geometry) -> io::Result<()> {
+    let mut piece = vec![0; FILL_BYTES.min(geometry.capacity()) as usize];
+    let zeros = vec![0; piece.len()];
+    let mut at = BLOCK_BYTES;
+    while at < geometry.segment_bytes {
+        let piece = &mut piece[..(geometry.segment_bytes - at).min(zeros.len() as u64) as usize];
+        if file.read_at(piece, at)? < piece.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut rest = &*piece;
+        while !rest.is_empty() {
+            let is_zero = |block: &&[u8]| block.iter().all(|byte| *byte == 0);
+            let blocks = || rest.chunks(BLOCK_BYTES as usize);
+            let run: usize = blocks().take_while(is_zero).map(<[u8]>::len).sum();
+            file.write_at(&zeros[..run], at + (piece.len() - rest.len()) as u64)?;
+            let used: usize =
+                rest[run..].chunks(BLOCK_BYTES as usize).take_while(|b| !is_zero(b)).map(<[u8]>::len).sum();
+            rest = &rest[run + used..];
+        }
+        at += piece.len() as u64;
+    }
+    file.sync_data()
+}
+
 /// Reuses the file of a released segment for a later one. The old contents stay; they are recognized by LSNs
 /// and salt.
 pub(crate) fn recycle(

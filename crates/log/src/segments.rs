@@ -63,6 +63,18 @@ impl Segments {
         Ok(())
     }
 
+    /// Gives all blocks of the first and the last segment of a copy space on the disk. A copy has holes
+    /// before and after its records, and a write of the log must not lack space, also when the file is
+    /// reused.
+    pub fn fill_holes(&self, from: u64, durable: u64) -> Result<(), LogError> {
+        let (first, last) = (self.geometry.segment_of(from), self.geometry.segment_of(durable));
+        for (number, file) in self.files.read().range(first..).filter(|(n, _)| **n == first || **n >= last) {
+            let filled = segment::fill_holes(file, self.geometry);
+            filled.map_err(|e| LogError::io(&segment::path_of(&self.dir, *number), "filling", e))?;
+        }
+        Ok(())
+    }
+
     /// Returns how segments are opened now.
     pub fn way(&self) -> Way {
         Way::of(self.buffered.load(Ordering::Relaxed))

@@ -78,6 +78,12 @@ impl Space {
         pins.from.values().copied().min().map_or(retained, |pinned| pinned.min(retained))
     }
 
+    /// Returns the bytes that only pins need.
+    pub fn pinned_bytes(&self) -> u64 {
+        let retained = self.retained.load(Ordering::Acquire).min(self.archived.load(Ordering::Acquire));
+        retained - self.kept().min(retained)
+    }
+
     /// Returns the LSN from which the archive needs the log.
     pub fn archived(&self) -> Option<u64> {
         Some(self.archived.load(Ordering::Acquire)).filter(|lsn| *lsn < u64::MAX)

@@ -167,3 +167,37 @@ fn a_copy_is_extended_over_restarts_of_its_source_and_begins_a_timeline() {
     let opened = Recovery::open(&world, dir, options()).expect("opens").finish().expect("opens");
     assert_eq!(opened.timelines(), timelines);
 }
+
+#[test]
+fn a_cut_takes_the_mark_with_it_and_an_undecided_end_no_timeline() {
+    for is_decided in [true, false] {
+        let fs: SharedFs = Arc::new(MemFs::new());
+        let log = archived_log(&fs);
+        log.begin_archive().expect("begins");
+        fill(&log, 0);
+        log.close().expect("closes");
+        drop(log);
+        let log = archived_log(&fs);
+        log.set_archived(Some(log.durable_end())).expect("released");
+        log.close().expect("closes");
+        drop(log);
+        // The archive has all of it, and its last record is cut off.
+        let options = LogOptions { is_archived: true, ..options() };
+        let machine = World::sim(Arc::clone(&fs), 1);
+        let mut recovery = Recovery::open(&machine, Path::new(DIR), options).expect("opens");
+        let mut last = Lsn(0);
+        while let Some(record) = recovery.next().expect("whole") {
+            last = record.lsn;
+        }
+        match is_decided {
+            true => recovery.cut_at(last),
+            false => recovery.cut_undecided_at(last),
+        }
+        let log = recovery.finish().expect("opens for appending");
+        assert_eq!(log.durable_end(), last);
+        assert_eq!(log.begin_archive().expect("goes on"), last, "not after the end of the log");
+        let timelines = log.timelines();
+        assert_eq!(timelines.len(), if is_decided { 2 } else { 1 }, "{timelines:?}");
+        assert!(timelines.iter().all(|timeline| timeline.from <= last));
+    }
+}

@@ -42,6 +42,11 @@ pub trait Drain {
 
     /// Returns whether the client is gone or killed.
     fn is_dead(&self) -> bool;
+
+    /// Returns whether the client has closed its side, too.
+    fn has_hung_up(&self) -> bool {
+        self.is_dead()
+    }
 }
 
 /// Output buffer size at which it is sent while the statement runs.
@@ -356,6 +361,10 @@ impl ResultSink for ResultWriter<'_> {
 
     fn is_dead(&self) -> bool {
         self.drain.is_dead()
+    }
+
+    fn has_hung_up(&self) -> bool {
+        self.drain.has_hung_up()
     }
 }
 

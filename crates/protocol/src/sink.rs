@@ -162,6 +162,12 @@ pub trait ResultSink {
 
     /// Returns whether further rows are pointless, because the client is gone or the connection was killed.
     fn is_dead(&self) -> bool;
+
+    /// Returns whether no client waits for the result any more: [`ResultSink::is_dead`], or the client has
+    /// closed its side. A system call, for statements that send nothing for long.
+    fn has_hung_up(&self) -> bool {
+        self.is_dead()
+    }
 }
 
 /// A sink that discards results.

@@ -5,6 +5,8 @@
 //! from its standard output (docs/backup-format.md); lines of its standard error go to the error log.
 //!
 //! # Threads
+//! One thread lets commits go on that have waited for `archive_sync_timeout`.
+//!
 //! The archive thread runs `Coordinator::run_archive`: it starts the process, sends, and starts it again
 //! after an error. Two threads for each process read its output and its errors; they end with it.
 //!
@@ -29,6 +31,7 @@ use cohort_config::{Globals, VarId};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::epoll::wait_writable;
+use crate::storage;
 
 const PROGRAM: &str = "cohort-backup";
 /// Time that a process has to end by itself.
@@ -38,13 +41,17 @@ const SAID_PATIENCE: Duration = Duration::from_secs(1);
 /// Pause between two looks at a process, and at whether a write goes on.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Starts the archive thread, if `archive_to` is set. It ends when the commit path is closed.
+/// Starts the archive thread, if `archive_to` is set, and lets commits wait for it if `archive_sync` says so.
+/// It ends when the commit path is closed. Called before clients can connect.
 pub fn start(commit: &Arc<Coordinator>, globals: &Globals) -> io::Result<()> {
     let text = |id| globals.text(id).map_or(String::new(), |text| text.to_string());
     let (to, key_file) = (text(VarId::ArchiveTo), text(VarId::ArchiveKeyFile));
     if to.is_empty() {
         return Ok(());
     }
+    let watched = Arc::clone(commit);
+    let watch = Builder::new().name("archive sync".into()).stack_size(128 << 10);
+    watch.spawn(move || watched.watch_archive_sync())?;
     let commit = Arc::clone(commit);
     commit.archive().begin();
     let own = Arc::clone(&commit);
@@ -55,7 +62,9 @@ pub fn start(commit: &Arc<Coordinator>, globals: &Globals) -> io::Result<()> {
     if started.is_err() {
         commit.archive().end();
     }
-    started.map(drop)
+    started.map(drop)?;
+    commit.set_archive_sync(storage::archive_sync(globals));
+    Ok(())
 }
 
 /// Records the end of the thread, also after a panic.

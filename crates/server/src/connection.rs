@@ -271,6 +271,11 @@ impl Connection {
         self.has_ended.store(true, Ordering::Release);
     }
 
+    /// Returns whether the peer has closed its side and all of its input was read.
+    pub fn peer_has_gone(&self) -> bool {
+        self.wire.peer_has_gone()
+    }
+
     /// Returns whether the socket was shut down.
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)

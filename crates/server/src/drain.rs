@@ -141,4 +141,8 @@ impl Drain for SocketDrain<'_> {
     fn is_dead(&self) -> bool {
         self.connection.is_dead()
     }
+
+    fn has_hung_up(&self) -> bool {
+        self.is_dead() || self.connection.peer_has_gone()
+    }
 }

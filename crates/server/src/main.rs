@@ -146,6 +146,9 @@ fn run(options: &Options) -> Result<Ended, Failed> {
         let done = initialize(&path, &world, &globals, options, &stderr);
         return done.map(|()| Ended::ForGood).map_err(|e| refuse(&e));
     }
+    if globals.flag(VarId::ArchiveSync) && text(&globals, VarId::ArchiveTo).is_empty() {
+        return Err(refuse(&storage::SYNC_WITHOUT_ARCHIVE));
+    }
     let inspected = datadir::inspect(&path).map_err(|e| refuse(&e))?;
     globals.put(VarId::Hostname, &VarValue::text(&machine::host_name()));
     let logs = [options.log_bin.clone().unwrap_or_default(), cohort_replica::relay_base_name(&globals)];
@@ -174,6 +177,7 @@ fn run(options: &Options) -> Result<Ended, Failed> {
         let stop = archive_stop(options).map_err(|e| refuse(&e))?;
         // The restored server archives when it serves.
         globals.put(VarId::ArchiveTo, &VarValue::text(""));
+        globals.put(VarId::ArchiveSync, &VarValue::Bool(false));
         let datadir = inspected.take_as_it_is().map_err(|e| refuse(&e))?;
         let done = storage::apply_archive(datadir.path(), dir, &world, &globals, stop, &stderr);
         let report = done.map_err(|e| refuse(&e))?;
@@ -462,6 +466,10 @@ fn serve(
     {
         log.error(format_args!("'{}' of init_file ended early: {why}", file.display()));
     }
+    // From here on commits may wait for the archive.
+    if let Err(error) = archive::start(&commit, globals) {
+        log.error(format_args!("The log is not archived: {error}"));
+    }
     assert!(signals.0.set(running).is_ok(), "the server starts once");
     let metrics = start_metrics(sockets.metrics, &server, &backend, world, datadir.path());
     let metrics = metrics.map_err(|e| refuse(&e))?;
@@ -487,9 +495,6 @@ fn serve(
     expire_binlog(&backend, log);
     if let Err(error) = binlog_watch::start(&commit, globals, log.clone()) {
         log.warning(format_args!("Old binary log files are not verified: {error}"));
-    }
-    if let Err(error) = archive::start(&commit, globals) {
-        log.error(format_args!("The log is not archived: {error}"));
     }
     backend.pool_dump().started();
     server.wait_for_stop_request();

@@ -794,6 +794,12 @@ impl ServerCallbacks for Callbacks {
                     configured.map_err(|e| SqlError::new(ErrorCode::UnknownError, e.to_string()))?;
                 }
             }
+            VarId::ArchiveSync | VarId::ArchiveSyncTimeout => {
+                if !self.commit.set_archive_sync(storage::archive_sync(&self.globals)) {
+                    self.globals.put(VarId::ArchiveSync, &VarValue::Bool(false));
+                    return Err(SqlError::new(ErrorCode::UnknownError, storage::SYNC_WITHOUT_ARCHIVE));
+                }
+            }
             VarId::SessionsMemoryMax => self.memory.set(sessions_memory_max(&self.globals)),
             VarId::InnodbBufferPoolSize => {
                 self.configure(EngineSetting::PoolBytes(self.globals.uint(id) as usize));

@@ -15,9 +15,9 @@ use cohort_binlog::BinlogName;
 use cohort_binlog::event::Checksum;
 use cohort_catalog::{CATALOG, CatalogStore, CatalogVersions};
 use cohort_commit::{
-    Applied, ApplyStop, ArchiveSettings, BinlogSettings, Converted, Coordinator, CoordinatorOptions,
-    FailpointHook, GroupCommitOptions, LogLayout, Overlap, Point, RecoveryError, Stage, Unreleased, convert,
-    layout_on_disk, make_logs,
+    Applied, ApplyStop, ArchiveSettings, ArchiveSyncOptions, BinlogSettings, Converted, Coordinator,
+    CoordinatorOptions, FailpointHook, GroupCommitOptions, LogLayout, Overlap, Point, RecoveryError, Stage,
+    Unreleased, convert, layout_on_disk, make_logs,
 };
 use cohort_config::{Globals, StatusSource, VERSION, VarId};
 use cohort_engine::{Engine, EngineError, EngineSetting, PageAlgorithm, Participant};
@@ -276,6 +276,18 @@ fn archive(globals: &Globals) -> Option<ArchiveSettings> {
         timeout: Duration::from_millis(globals.uint(VarId::ArchiveTimeout)),
     })
 }
+
+/// Returns `archive_sync` and `archive_sync_timeout`.
+pub fn archive_sync(globals: &Globals) -> ArchiveSyncOptions {
+    ArchiveSyncOptions {
+        is_enabled: globals.flag(VarId::ArchiveSync),
+        timeout: Duration::from_millis(globals.uint(VarId::ArchiveSyncTimeout)),
+    }
+}
+
+/// Error of `archive_sync` without `archive_to`.
+pub const SYNC_WITHOUT_ARCHIVE: &str =
+    "archive_sync=ON needs archive_to, the repository that commits wait for";
 
 fn log_options(globals: &Globals) -> LogOptions {
     LogOptions {

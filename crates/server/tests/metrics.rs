@@ -323,6 +323,23 @@ const STATUS: &[(&str, &str, &str)] = &[
     ("Cohort_archive_bytes", "bytes", "of log that the repository has acknowledged since the start"),
     ("Cohort_archive_failures", "times", "that the archive stood still; the error log says why"),
     ("Cohort_archive_gaps", "gaps", "in the archive: restores to later moments need a later full backup"),
+    (
+        "Cohort_archive_sync_on",
+        "1 or 0",
+        "whether commits wait for the archive; with `archive_sync=ON` 0 after a timeout, until it has caught up",
+    ),
+    ("Cohort_archive_sync_waiting", "commits", "that wait for the archive now"),
+    (
+        "Cohort_archive_sync_acknowledged",
+        "commits",
+        "with `archive_sync=ON` that the repository had before their clients got a reply",
+    ),
+    (
+        "Cohort_archive_sync_unacknowledged",
+        "commits",
+        "with `archive_sync=ON` that went on without the repository",
+    ),
+    ("Cohort_archive_sync_timeouts", "times", "that commits began to go on without it"),
     ("Cohort_group_size_p50", "transactions", "in a flush group, median"),
     ("Cohort_group_size_p99", "transactions", "in a flush group, 99th percentile"),
     ("Cohort_group_size_max", "transactions", "in the largest flush group"),
@@ -352,7 +369,7 @@ const STATUS: &[(&str, &str, &str)] = &[
 ];
 
 /// Steps of a commit, in their order.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     "prepare",
     "order_wait",
     "order_work",
@@ -360,6 +377,7 @@ const STEPS: [&str; 9] = [
     "write",
     "flush",
     "replica_wait",
+    "archive_wait",
     "publish",
     "acknowledge",
 ];

@@ -110,6 +110,7 @@ pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown}
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};
 pub use names::SessionNames;
+pub use process_list::AcknowledgedBy;
 pub use process_list::{
     Closer, Command, Logins, Process, ProcessIdentity, ProcessList, ProcessSnapshot, RunningPlan, SharedPlan,
 };

@@ -224,8 +224,21 @@ pub struct ProcessSnapshot {
 const INFO_BYTES_MAX: usize = 64 << 10;
 /// A time in the infinite future.
 const NEVER_US: u64 = u64::MAX;
-/// The state of a statement that waits only for a replica's acknowledgement.
-const WAITING_FOR_REPLICAS: &str = "Waiting for semi-sync ACK from slave";
+/// The acknowledgement that the commit of an ended statement needs before its client gets the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcknowledgedBy {
+    Replica,
+    Archive,
+}
+
+impl AcknowledgedBy {
+    fn state(self) -> &'static str {
+        match self {
+            AcknowledgedBy::Replica => "Waiting for semi-sync ACK from slave",
+            AcknowledgedBy::Archive => "Waiting for the archive",
+        }
+    }
+}
 
 impl Process {
     /// Returns the connection id.
@@ -479,15 +492,15 @@ impl Process {
         self.identity.lock().schema = schema.map(str::to_owned);
     }
 
-    /// Returns the row of SHOW PROCESSLIST. `waits` returns whether a transaction's reply waits for replicas.
-    pub fn snapshot(&self, waits: &dyn Fn(CommitSeq) -> bool) -> ProcessSnapshot {
-        let waits = waits(self.held_until());
+    /// Returns the row of SHOW PROCESSLIST. `waits_for` returns what a transaction's reply waits for.
+    pub fn snapshot(&self, waits_for: &dyn Fn(CommitSeq) -> Option<AcknowledgedBy>) -> ProcessSnapshot {
+        let waits_for = waits_for(self.held_until());
         let info = self.info.lock();
-        let (command, state) = match self.command() {
-            Command::Sleep if waits => (Command::Query, WAITING_FOR_REPLICAS),
-            command @ (Command::SlaveSql | Command::SlaveWorker) if waits => (command, WAITING_FOR_REPLICAS),
-            command if waits && info.state.is_empty() => (command, WAITING_FOR_REPLICAS),
-            command => (command, info.state),
+        let (command, state) = match (self.command(), waits_for.map(AcknowledgedBy::state)) {
+            (Command::Sleep, Some(state)) => (Command::Query, state),
+            (command @ (Command::SlaveSql | Command::SlaveWorker), Some(state)) => (command, state),
+            (command, Some(state)) if info.state.is_empty() => (command, state),
+            (command, _) => (command, info.state),
         };
         ProcessSnapshot {
             id: self.id,
@@ -499,7 +512,7 @@ impl Process {
             progress: info.progress,
             memory_bytes: self.memory.used(),
             memory_bytes_max: self.memory.peak(),
-            info: (info.running || waits)
+            info: (info.running || waits_for.is_some())
                 .then(|| String::from_utf8_lossy(&without_secrets(&info.text, info.mode)).into_owned()),
         }
     }

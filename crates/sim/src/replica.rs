@@ -74,14 +74,19 @@ impl Bank {
     /// Runs the script with a replica that confirms each group once the next one is durable. The last group
     /// stays unconfirmed.
     pub fn run_with(&mut self, world: &World, script: Script, replica: &Replica) {
+        self.run_gated(world, script, &mut || replica.confirm(world));
+    }
+
+    /// Runs the script. Groups wait at a gate until `open` is called before the next group; it may leave them
+    /// there.
+    pub fn run_gated(&mut self, world: &World, script: Script, open: &mut dyn FnMut()) {
         let mut waiting: Vec<(u64, CommitSeq)> = Vec::new();
         while self.next < script.transfers {
-            replica.confirm(world);
-            for (n, seq) in waiting.drain(..) {
-                if world.coordinator.acknowledged() < seq {
-                    return;
-                }
-                self.acknowledged.push(n);
+            open();
+            let acknowledged = world.coordinator.acknowledged();
+            self.acknowledged.extend(waiting.extract_if(.., |(_, seq)| *seq <= acknowledged).map(|(n, _)| n));
+            if world.is_stopped.load(Ordering::SeqCst) {
+                return;
             }
             let upkeep = match self.next % 13 {
                 3 => world.coordinator.rotate_binlog().is_ok(),
@@ -94,7 +99,7 @@ impl Bank {
             let group = 1 + self.next % 4;
             let seqs: Option<Vec<_>> = (0..group).map(|_| self.order(world, script)).collect();
             let Some(seqs) = seqs else { return };
-            waiting = seqs;
+            waiting.extend(seqs);
             world.coordinator.lead();
             world.coordinator.tick();
         }

@@ -71,6 +71,7 @@ impl Default for Setup {
 }
 
 /// A running server without SQL.
+#[derive(Clone)]
 pub struct World {
     pub coordinator: Arc<Coordinator>,
     /// The reference engine (left) and the B+tree engine (right).

@@ -16,10 +16,10 @@ use std::time::Duration;
 use cohort_backup_format::{Frame, LogRange, Start, TimelineStart, chained};
 use cohort_base::{DomainId, Gtid, ServerId};
 use cohort_commit::{
-    ApplyError, ApplyStop, ArchiveError, ArchiveLink, Archiver, BackupControl, BackupRequest, DirectorySink,
-    ReplicaPositions, ServerIdentity, apply_archive,
+    ApplyError, ApplyStop, ArchiveError, ArchiveLink, ArchiveSyncOptions, Archiver, BackupControl,
+    BackupRequest, DirectorySink, ReplicaPositions, ServerIdentity, apply_archive,
 };
-use cohort_sim::{Disk, Setup, World};
+use cohort_sim::{Bank, Disk, Logged, Script, Setup, World};
 use cohort_vfs::{MemFs, OpenMode, Rng, SeededRng, World as Machine};
 use load::{Load, Model, contents};
 
@@ -122,6 +122,8 @@ impl Program {
                     self.answers.push_back(Frame::Ack(TimelineStart { timeline, lsn: to }));
                 }
             }
+            // Every range is acknowledged at once.
+            Frame::Flush => {}
             other => panic!("the server sends {other:?}"),
         }
     }
@@ -402,6 +404,49 @@ fn every_later_transaction_of_every_backup_is_restored() {
             assert!(matches!(apply(&disk, None, gtid(last + 1)), Err(ApplyError::Unsuitable(_))));
         }
     }
+}
+
+/// The machine is lost with its disk, at any step. Bounds of what a client has seen: the repository has every
+/// acknowledged commit, unless the gate was turned off before.
+#[test]
+fn with_archive_sync_the_repository_has_every_acknowledged_commit() {
+    let options = |is_enabled| ArchiveSyncOptions { is_enabled, timeout: Duration::from_secs(10) };
+    let (mut kills, mut held) = (0, 0);
+    for seed in 0..5 * seeds() {
+        let script = Script { seed, transfers: 10 + 3 * (seed % 20), resets: false, logged: Logged::All };
+        let mut source = Source::new(seed);
+        assert!(source.world.coordinator.set_archive_sync(options(true)));
+        let (backup, _) = source.back_up();
+        let world = source.world.clone();
+        let mut bank = Bank::default();
+        bank.run_gated(&world, script, &mut || {
+            world.clock.advance(Duration::from_millis(source.rng.below(30)));
+            match source.rng.below(6) {
+                0 => held += 1,
+                1 => {
+                    if source.program.is_none() {
+                        source.connect().expect("connects");
+                    }
+                    source.program.as_mut().expect("connected").frames_left = source.rng.below(5);
+                    kills += u64::from(!source.archive());
+                }
+                _ => drop(source.archive()),
+            }
+        });
+        let counters = world.coordinator.archive_sync_counters();
+        assert!(counters.is_on && counters.unacknowledged == 0, "{counters:?}");
+        let (_, disk) = lay_out(&backup, &source.repository);
+        apply(&disk, None, ApplyStop::End).expect("applies");
+        let restored = World::open_at(&disk, Path::new(BACKUP), setup()).expect("opens");
+        let there = restored.transfers_done();
+        let newest = bank.acknowledged.iter().max().map_or(0, |n| n + 1);
+        assert!(there >= newest, "seed {seed}: {there} are restored, {newest} were acknowledged");
+        // What waits continues to wait at a stop, and is archived at the stop at the latest.
+        world.coordinator.set_archive_sync(options(false));
+        source.archive_all();
+        assert_eq!(world.coordinator.acknowledged(), world.coordinator.placed());
+    }
+    assert!(kills > 0 && held > 0, "{kills} kills, {held} times nothing was sent");
 }
 
 #[test]

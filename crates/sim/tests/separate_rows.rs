@@ -254,3 +254,33 @@ fn a_directory_keeps_its_layout_until_it_is_converted() {
     let world = World::open_as(&disk(&memory), Setup::of(LogLayout::Separate)).expect("opens");
     check(&world, &disk(&memory), &bank, SCRIPT).expect("all there");
 }
+
+#[test]
+fn a_start_that_cuts_no_transaction_continues_the_timeline() {
+    let script = Script { seed: 11, transfers: 30, resets: false, logged: Logged::All };
+    for (layout, unreleased) in [
+        (LogLayout::Separate, Unreleased::Keep),
+        (LogLayout::Shared, Unreleased::Keep),
+        (LogLayout::Shared, Unreleased::Cut),
+    ] {
+        let setup = Setup { unreleased, ..Setup::of(layout) };
+        for is_clean in [true, false] {
+            let memory = MemFs::new();
+            let disk: Disk = Arc::new(memory.clone());
+            let world = World::open_as(&disk, setup).expect("opens");
+            Bank::default().run(&world, script);
+            let left = match is_clean {
+                true => {
+                    world.coordinator.close().expect("closes");
+                    drop(world);
+                    memory
+                }
+                false => memory.kill_clone(),
+            };
+            let disk: Disk = Arc::new(left);
+            let world = World::open_as(&disk, setup).expect("recovers");
+            let timelines = world.coordinator.timelines();
+            assert_eq!(timelines.len(), 1, "{layout:?} {unreleased:?} {is_clean}: {timelines:?}");
+        }
+    }
+}

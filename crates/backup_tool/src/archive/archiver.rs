@@ -5,7 +5,8 @@
 //!    must be that of the newest backup.
 //! 2. START is sent, with the end of what the repository has, and a checksum of its log ([`start`]): a server
 //!    with another log ends here.
-//! 3. Ranges are gathered into a segment until it has [`SEGMENT_BYTES`] or is [`HOLD`] old ([`Pending`]). The
+//! 3. Ranges are gathered into a segment until it has [`SEGMENT_BYTES`], is [`HOLD`] old, or FLUSH arrives
+//!    ([`Pending`]). The
 //!    segment is written, the store confirms it, ACK is sent. While it is written, a thread reads the next
 //!    frames, [`QUEUE_FRAMES`] at most.
 //!    Before each ACK the timeline and the segment are looked up again under their names: a mount point below
@@ -45,6 +46,9 @@ const SEGMENT_BYTES: usize = 8 << 20;
 const HOLD: Duration = Duration::from_millis(800);
 /// Maximum number of frames that wait while a segment is written.
 const QUEUE_FRAMES: usize = 2;
+/// Pauses before a timeline is listed again whose list ends before what the repository has acknowledged.
+const LIST_AGAIN: [Duration; 3] =
+    [Duration::from_millis(200), Duration::from_millis(400), Duration::from_millis(800)];
 /// Time between two looks for objects of other processes.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
@@ -120,7 +124,7 @@ impl<'a> Archiver<'a> {
             return Err(protocol("the first message is no HELLO"));
         };
         let own = claim(repository, &hello)?;
-        let found = stored_timeline(repository, own)?;
+        let found = listed(repository, own, hello.lsn)?;
         let last = found.segments.iter().max_by_key(|segment| segment.to).copied();
         let start = start(repository, own, &hello, &found)?;
         let mut archiver = Archiver {
@@ -165,6 +169,7 @@ impl<'a> Archiver<'a> {
                 Ok(Ok(frame)) => match frame {
                     Frame::File(piece) => self.add_piece(piece)?,
                     Frame::Range(range) => self.add_range(range)?,
+                    Frame::Flush => self.flush()?,
                     Frame::Hello(_) => return Err(protocol("a second HELLO")),
                     _ => return Err(protocol("a frame of the program")),
                 },
@@ -320,6 +325,19 @@ impl<'a> Archiver<'a> {
         file.offset += CHUNK_BYTES as u64;
         Ok(())
     }
+}
+
+/// Lists a timeline. A list that ends before `lsn`, from which the server sends, may lag:
+/// what it lacks would become a gap. So it is listed again a few times.
+fn listed(repository: &Repository, timeline: u32, lsn: u64) -> Result<Stored> {
+    for pause in LIST_AGAIN {
+        let found = stored_timeline(repository, timeline)?;
+        if found.end().is_none_or(|end| end >= lsn) {
+            return Ok(found);
+        }
+        std::thread::sleep(pause);
+    }
+    stored_timeline(repository, timeline)
 }
 
 /// Determines where the server begins to send, and what it compares with its own log: the contents between

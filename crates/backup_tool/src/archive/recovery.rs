@@ -312,6 +312,7 @@ pub fn recover(
     if archived_until.is_some() {
         write_history(&folder, timeline, &history)?;
         let applied = apply(request, &catalogue, timeline, &target, &folder);
+        let applied = applied.and_then(|report| check_time(request, archived_until, report));
         if applied.is_err() {
             let mark = target.path().join(UNFINISHED);
             File::create(&mark).map_err(|error| Failure::of_file(&mark, error))?;
@@ -320,22 +321,34 @@ pub fn recover(
         std::fs::remove_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
         target.own_all()?;
     }
-    let is_stop_reached =
-        report.as_ref().is_some_and(|report| report["is_stop_reached"] != Value::Bool(false));
-    let is_reached = is_backup || request.stop == Stop::Latest || is_stop_reached;
-    if let (Stop::Time(target), false, Some(newest)) = (&request.stop, is_reached, archived_until)
-        && newest > target.as_microsecond().max(0) as u64
-    {
-        // Not all of it was fetched, because a range names a time that its records do not have.
-        return Err(Failure::Damaged(
-            "the times of the archive's ranges are not those of their records: restore with --to-gtid or --to-latest"
-                .to_owned(),
-        ));
-    }
+    let is_reached =
+        is_backup || request.stop == Stop::Latest || report.as_ref().is_some_and(is_stop_reached);
     let until = archived_until.filter(|time| *time > 0);
     let until = until.and_then(|time| Timestamp::from_microsecond(time as i64).ok());
     let seconds = begun.elapsed().as_secs_f64();
     Ok(Recovered { catalogue, report, is_reached, archived_until: until, seconds })
+}
+
+fn is_stop_reached(report: &Value) -> bool {
+    report["is_stop_reached"] != Value::Bool(false)
+}
+
+/// Refuses a state that ends before the target although the archive goes on: only the segments up to the
+/// first later time were fetched, and their records do not have that time. So it is with a clock that was
+/// set back.
+fn check_time(request: &Request<'_>, archived_until: Option<u64>, report: Value) -> Result<Value> {
+    match (&request.stop, archived_until) {
+        (Stop::Time(target), Some(newest))
+            if newest > target.as_microsecond().max(0) as u64 && !is_stop_reached(&report) =>
+        {
+            Err(Failure::Refused(
+                "the server's clock was set back before the target: its log has no moment of that time. Restore \
+                 with --to-gtid or --to-latest"
+                    .to_owned(),
+            ))
+        }
+        _ => Ok(report),
+    }
 }
 
 /// Fetches the segments up to the target, and the files that they name. Returns the newest time, 0 if it is

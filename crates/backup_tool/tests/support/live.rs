@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cohort_backup_tool::client::{Account, Client};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Returns the server's program.
@@ -104,6 +105,19 @@ impl Server {
         self.client().query(sql, &mut add).expect(sql);
         values.join(" ")
     }
+}
+
+/// Sends a signal to a process that may have ended.
+pub fn signal(pid: u32, signal: Signal) {
+    let _ = kill_process(Pid::from_raw(pid as i32).expect("a process"), signal);
+}
+
+/// Returns the children of a process: those of a server store the archive.
+pub fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let all = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    all.flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
+        .collect()
 }
 
 /// Runs the program with an option file, and returns its JSON.

@@ -5,11 +5,12 @@
 //! - The *program* is the process that owns the client of the repository (`cohort-backup archive`). The
 //!   server speaks frames with it over an [`ArchiveLink`] (docs/backup-format.md). A simulation implements
 //!   the link itself.
+//! - The *gate* ([`gate::ArchiveGate`]) holds groups until the repository has them (`archive_sync`).
 //! - The *mark* of the archive is the LSN from which the archive needs the log
 //!   (`cohort_log::Log::set_archived`). It is independent of where recovery starts, so checkpoints go on
 //!   while the repository is away.
-//! - A *range* is a number of whole records. Only what has passed the publish gate is sent, because the rest
-//!   may yet be cut off (row `CutUnreleased` of `recovery.rs`).
+//! - A *range* is a number of whole records. Only what has passed the gate of the replicas is sent, because
+//!   the rest may yet be cut off (row `CutUnreleased` of `recovery.rs`). It need not be published.
 //! - A *gap* is a part of the log that the repository does not have and the server has no more. It is logged
 //!   as an error. Moments in it and after it need a full backup from after the gap.
 //! - TIME records ([`times::GroupTimes`]) say when the records after them were written.
@@ -29,8 +30,9 @@
 //! # Invariants
 //! - I7: segments, and files that records name, are kept until the repository has acknowledged them. The mark
 //!   is moved after the acknowledgement, and is durable before a segment is released.
-//! - No transaction waits for the archive, and nothing of the commit path calls it.
-//! - I3: a range has only what is durable and published.
+//! - Without `archive_sync` no transaction waits for the archive. With it, groups wait at the gate, and
+//!   nothing that the archive needs waits for them.
+//! - I3: a range has only what is durable and not cut off any more.
 //!
 //! # Bounds
 //! Memory: a range and a piece of a file. Disk: [`ArchiveSettings::backlog_bytes_max`] of log, and the
@@ -49,6 +51,7 @@
 
 mod apply;
 mod foreign;
+pub(crate) mod gate;
 pub(crate) mod names;
 pub(crate) mod settings;
 pub(crate) mod stats;
@@ -76,6 +79,8 @@ use crate::record;
 
 pub use apply::{Applied, ApplyError, ApplyStop, apply_archive};
 use foreign::{Proof, Refusal, compare, proof_from};
+use gate::{ArchiveGate, Watch};
+pub use gate::{ArchiveSyncCounters, ArchiveSyncOptions};
 use names::{NamedFile, PIECE_BYTES, gtid_of, named_files};
 pub use settings::ArchiveSettings;
 pub use stats::ArchiveStats;
@@ -84,6 +89,11 @@ pub use stats::ArchiveStats;
 pub const RANGE_BYTES_MAX: usize = 4 << 20;
 /// Bytes of log that are sent without an acknowledgement.
 const WINDOW_BYTES: u64 = 64 << 20;
+/// Longest pause between two rounds.
+const REST: Duration = Duration::from_millis(5);
+/// Line of the error log.
+const OFF: &str = "archive_sync: the repository has not acknowledged commits within archive_sync_timeout, or the archive \
+                   was given up. Commits go on without it, and are lost with this machine, until it has caught up";
 /// Time that the stop of the server waits for the last acknowledgements.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -141,6 +151,15 @@ struct Sent {
     time_us: u64,
     chain: u32,
     read_ns: u64,
+    /// It ends with everything that could be sent at that moment.
+    is_complete: bool,
+}
+
+impl Sent {
+    fn progress(&self) -> Progress {
+        let Sent { to, last, ref gtids, time_us, chain, .. } = *self;
+        Progress { position: to, last, gtids: gtids.clone(), time_us, chain }
+    }
 }
 
 /// State at the position up to which ranges are sent.
@@ -161,6 +180,7 @@ struct Gathered {
     range: LogRange,
     files: Vec<NamedFile>,
     after: Progress,
+    is_complete: bool,
 }
 
 /// The sender of the log.
@@ -178,6 +198,8 @@ pub struct Archiver {
     /// When the next range began to grow.
     grows_since_ns: Option<u64>,
     has_history: bool,
+    /// Newest transaction at the gate when the last pause ended.
+    seen: CommitSeq,
 }
 
 impl Archiver {
@@ -200,6 +222,7 @@ impl Archiver {
             acknowledged,
             grows_since_ns,
             has_history,
+            seen: CommitSeq(0),
         })
     }
 
@@ -209,6 +232,10 @@ impl Archiver {
 
     fn stats(&self) -> &ArchiveStats {
         &self.coordinator.archive
+    }
+
+    fn gate(&self) -> &ArchiveGate {
+        self.coordinator.env().archive_gate.as_ref().expect("made with the archive")
     }
 
     fn now_ns(&self) -> u64 {
@@ -246,18 +273,21 @@ impl Archiver {
         self.log().set_archived(None)?;
         self.coordinator.checkpointer.keep_for_archive_after(CommitSeq(u64::MAX));
         self.sent.clear();
+        if self.gate().give_up() {
+            log::error!("{OFF}");
+            self.coordinator.gate_opened();
+        }
         Ok(true)
     }
 
     /// Begins to send over a new link: exchanges HELLO and START.
     pub fn begin(&mut self, link: &mut dyn ArchiveLink, patience: Duration) -> Result<(), ArchiveError> {
-        self.sent.clear();
         (self.grows_since_ns, self.has_history) = (None, false);
         let is_new = self.log().archived().is_none();
         let from = self.log().begin_archive()?;
         if is_new {
             // Files of earlier records are not needed any more, and later ones are kept from here on.
-            let last = self.coordinator.env().view.read().view.seq();
+            let last = self.coordinator.env().replicated();
             self.coordinator.checkpointer.keep_for_archive_after(last);
         }
         let timelines = starts(&self.log().timelines());
@@ -318,8 +348,12 @@ impl Archiver {
             )));
         }
         read?;
+        // The repository may have more than the former process has acknowledged.
+        let known = self.sent.iter().rfind(|sent| sent.to == position).map(Sent::progress);
+        self.sent.clear();
         if self.acknowledged.position != position {
-            self.acknowledged = Progress { position, ..Progress::default() };
+            self.acknowledged = known.unwrap_or_else(|| Progress { position, ..Progress::default() });
+            self.let_pass(None);
         }
         self.acknowledged.chain = if position == wanted { start.chain } else { 0 };
         self.progress = self.acknowledged.clone();
@@ -341,13 +375,7 @@ impl Archiver {
     /// Takes acknowledgements, and sends the next range if it is large or old enough. `is_last` sends any.
     /// Returns whether it has sent one.
     pub fn round(&mut self, link: &mut dyn ArchiveLink, is_last: bool) -> Result<bool, ArchiveError> {
-        while let Some(frame) = link.receive(Duration::ZERO).map_err(ArchiveError::Link)? {
-            match frame {
-                Frame::Ack(at) => self.acknowledge(at)?,
-                Frame::Error(text) => return Err(ArchiveError::Program(text)),
-                _ => return Err(unexpected("it sends a frame that only the server sends")),
-            }
-        }
+        while self.take_answer(link, Duration::ZERO)? {}
         let (position, end) = (self.progress.position.0, self.log().durable_end().0);
         let unacknowledged = position.saturating_sub(self.acknowledged.position.0);
         if position == end || unacknowledged > WINDOW_BYTES {
@@ -358,12 +386,40 @@ impl Archiver {
         let since_ns = *self.grows_since_ns.get_or_insert(now_ns);
         self.note_lag(true);
         let is_old = now_ns.saturating_sub(since_ns) >= self.settings.timeout.as_nanos() as u64;
-        if !(is_last || is_old || end - position >= RANGE_BYTES_MAX as u64) {
+        let is_awaited = self.gate().is_enabled();
+        if !(is_last || is_awaited || is_old || end - position >= RANGE_BYTES_MAX as u64) {
             return Ok(false);
         }
         let Some(gathered) = self.gather()? else { return Ok(false) };
+        let is_complete = gathered.is_complete;
         self.send_range(link, gathered, since_ns)?;
+        if is_awaited && is_complete {
+            self.send(link, &Frame::Flush)?;
+        }
         Ok(true)
+    }
+
+    /// Takes one answer of the program, waiting for it up to this long. Returns whether there was one.
+    fn take_answer(&mut self, link: &mut dyn ArchiveLink, patience: Duration) -> Result<bool, ArchiveError> {
+        match link.receive(patience).map_err(ArchiveError::Link)? {
+            None => return Ok(false),
+            Some(Frame::Ack(at)) => self.acknowledge(at)?,
+            Some(Frame::Error(text)) => return Err(ArchiveError::Program(text)),
+            Some(_) => return Err(unexpected("it sends a frame that only the server sends")),
+        }
+        Ok(true)
+    }
+
+    /// Waits a moment for something to do.
+    fn rest(&mut self, link: &mut dyn ArchiveLink) -> Result<(), ArchiveError> {
+        if !self.gate().is_enabled() {
+            std::thread::sleep(REST);
+        } else if self.sent.is_empty() {
+            self.seen = self.gate().wait_for_group(self.seen, REST);
+        } else {
+            self.take_answer(link, REST)?;
+        }
+        Ok(())
     }
 
     /// Returns whether the repository has everything that may be sent.
@@ -379,14 +435,28 @@ impl Archiver {
         while self.sent.front().is_some_and(|sent| sent.to.0 <= at.lsn) {
             newest = self.sent.pop_front();
         }
-        let Some(Sent { to, last, gtids, time_us, chain, .. }) = newest else { return Ok(()) };
+        let Some(newest) = newest else { return Ok(()) };
+        let (to, last) = (newest.to, newest.last);
         let bytes = to.0 - self.acknowledged.position.0;
-        self.acknowledged = Progress { position: to, last, gtids, time_us, chain };
+        self.acknowledged = newest.progress();
         self.log().set_archived(Some(to))?;
         self.coordinator.checkpointer.keep_for_archive_after(last);
         self.stats().acknowledged.store(to.0, Ordering::Relaxed);
         self.stats().bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.let_pass(newest.is_complete.then_some(newest.read_ns));
         Ok(())
+    }
+
+    /// Lets the acknowledged groups pass the gate. `complete_since_ns` is the moment at which there was
+    /// nothing else to send.
+    fn let_pass(&self, complete_since_ns: Option<u64>) {
+        let change = self.gate().acknowledge(self.acknowledged.last, complete_since_ns, self.now_ns());
+        if change.is_on_again {
+            log::warn!("archive_sync: the archive has caught up, commits wait for it again");
+        }
+        if change.has_opened {
+            self.coordinator.gate_opened();
+        }
     }
 
     /// Records since when something waits for the repository.
@@ -400,11 +470,12 @@ impl Archiver {
     fn gather(&self) -> Result<Option<Gathered>, ArchiveError> {
         let env = self.coordinator.env();
         // In this order: everything up to this transaction is durable.
-        let published = env.view.read().view.seq();
+        let replicated = env.replicated();
         let recovered_to = self.log().generation().1;
         let mut reader = self.log().read(self.progress.position)?;
         let mut after = self.progress.clone();
         let (mut bytes, mut files, mut first_us) = (Vec::new(), Vec::new(), after.time_us);
+        let mut is_complete = true;
         loop {
             if after.position == recovered_to {
                 after.gtids = Some(self.coordinator.recovered.gtids.clone());
@@ -417,7 +488,7 @@ impl Archiver {
             match record.kind {
                 record::COMMIT => {
                     let commit = record::decode_commit(record.payload).map_err(unreadable)?;
-                    if commit.seq > published {
+                    if commit.seq > replicated {
                         break;
                     }
                     named = named_files(&commit);
@@ -434,6 +505,7 @@ impl Archiver {
             }
             let record_bytes = reader.last_bytes();
             if !bytes.is_empty() && bytes.len() + record_bytes.len() > RANGE_BYTES_MAX {
+                is_complete = false;
                 break;
             }
             bytes.extend_from_slice(record_bytes);
@@ -459,13 +531,13 @@ impl Archiver {
             files: history.into_iter().chain(files.iter().map(|file| file.name.clone())).collect(),
             bytes,
         };
-        Ok(Some(Gathered { range, files, after }))
+        Ok(Some(Gathered { range, files, after, is_complete }))
     }
 
     fn send_range(
         &mut self,
         link: &mut dyn ArchiveLink,
-        Gathered { range, files, after }: Gathered,
+        Gathered { range, files, after, is_complete }: Gathered,
         read_ns: u64,
     ) -> Result<(), ArchiveError> {
         if !self.has_history {
@@ -479,7 +551,15 @@ impl Archiver {
         self.has_history = true;
         let Progress { position: to, last, time_us, chain, .. } = after;
         self.sent_to = self.sent_to.max(Some(to));
-        self.sent.push_back(Sent { to, last, gtids: after.gtids.clone(), time_us, chain, read_ns });
+        self.sent.push_back(Sent {
+            to,
+            last,
+            gtids: after.gtids.clone(),
+            time_us,
+            chain,
+            read_ns,
+            is_complete,
+        });
         self.progress = after;
         self.grows_since_ns = None;
         Ok(())
@@ -554,6 +634,41 @@ impl Coordinator {
     /// Returns whether the log is archived, so that it must have everything that a restore needs.
     pub fn is_archived(&self) -> bool {
         self.options.archive.is_some()
+    }
+
+    /// Applies `archive_sync` and `archive_sync_timeout`. Returns false if the log is not archived, and
+    /// commits cannot wait for that.
+    pub fn set_archive_sync(&self, options: ArchiveSyncOptions) -> bool {
+        let Some(gate) = &self.env().archive_gate else { return !options.is_enabled };
+        gate.configure(options);
+        self.gate_opened();
+        true
+    }
+
+    /// Returns the counters of `archive_sync`.
+    pub fn archive_sync_counters(&self) -> ArchiveSyncCounters {
+        self.env().archive_gate.as_ref().map_or_else(ArchiveSyncCounters::default, ArchiveGate::counters)
+    }
+
+    /// Returns whether a transaction's reply is delayed because the repository does not have it.
+    pub fn is_waiting_for_archive(&self, seq: CommitSeq) -> bool {
+        self.env().archive_gate.as_ref().is_some_and(|gate| gate.is_waiting(seq))
+    }
+
+    /// Lets groups pass that have waited for `archive_sync_timeout`, on the calling thread until the server
+    /// stops.
+    pub fn watch_archive_sync(&self) {
+        let Some(gate) = &self.env().archive_gate else { return };
+        loop {
+            match gate.watch(&|| self.now_ns()) {
+                Watch::GoOn => {}
+                Watch::Expired => {
+                    log::error!("{OFF}");
+                    self.gate_opened();
+                }
+                Watch::End => return,
+            }
+        }
     }
 
     /// Returns the timeline of the log and its ancestors, oldest first.
@@ -657,7 +772,7 @@ impl Archiver {
                 return Err(ArchiveError::Interrupted);
             }
             if !self.round(link, is_last)? {
-                std::thread::sleep(Duration::from_millis(5));
+                self.rest(link)?;
             }
         }
     }
@@ -680,6 +795,9 @@ impl Pauses {
         Duration::from_secs((1 << (self.0 - 1).min(6)).min(60))
     }
 }
+
+#[cfg(test)]
+mod gate_tests;
 
 #[cfg(test)]
 mod tests {

@@ -423,7 +423,6 @@ impl Coordinator {
             ),
             Err(error) => log::error!("Backup to {} failed: {error}", request.label),
         }
-        stats.log_held.store(0, Ordering::Relaxed);
         stats.expected.store(0, Ordering::Relaxed);
         let count = if done.is_ok() { &stats.completed } else { &stats.failed };
         count.fetch_add(1, Ordering::Relaxed);
@@ -592,7 +591,6 @@ impl Coordinator {
     fn follow(&self, writer: &mut Writer<'_>, pinned: &mut Pinned, is_end: bool) -> Result<(), BackupError> {
         writer.is_limited = false;
         let (env, spill_dir) = (self.env(), self.options.datadir.join("spill"));
-        let mut held = 0;
         // With several logs, the one that is least far says which spill files are still needed.
         let mut last: Option<CommitSeq> = None;
         for log in &mut pinned.logs {
@@ -607,12 +605,10 @@ impl Coordinator {
                 let what = format!("{dir} was copied up to LSN {at}, and the backup ends at LSN {cut}");
                 return Err(BackupError::Engine(EngineError::Corrupt(what)));
             }
-            held += log.pin.held_bytes();
         }
         if let Some(last) = last.filter(|last| last.0 > 0) {
             pinned.spill.advance(last);
         }
-        self.checkpointer.backups.log_held.store(held, Ordering::Relaxed);
         writer.since_follow = 0;
         writer.is_limited = true;
         writer.check_space()
@@ -625,7 +621,7 @@ impl Coordinator {
         wait_for_gate(writer, || {
             let _running = self.checkpointer.one_at_a_time();
             let cut = self.pipeline.hold(|last| {
-                if env.is_gated() && !self.is_published(last) {
+                if env.is_gated() && !self.is_replicated(last) {
                     return Err(BackupError::Checkpoint(CheckpointError::Gated));
                 }
                 let marks = env.logs.marks();

@@ -20,6 +20,4 @@ pub struct BackupStats {
     pub list: Mutex<()>,
     /// Bytes that the running backup will have, as far as it is known at its begin; 0 without one.
     pub expected: AtomicU64,
-    /// Bytes of log that are kept only for the running backup.
-    pub log_held: AtomicU64,
 }

@@ -5,10 +5,10 @@ import { bytes, number, us } from "./format.js";
 import { Chart } from "./chart.js";
 import { History } from "./server.js";
 
-const STAGES = ["prepare", "order_wait", "order_work", "queue", "write", "flush", "replica_wait", "publish", "acknowledge"];
+const STAGES = ["prepare", "order_wait", "order_work", "queue", "write", "flush", "replica_wait", "archive_wait", "publish", "acknowledge"];
 const MEANINGS = {
   prepare: "engines finish their redo, space in the log is reserved", order_wait: "waits for its place in the order", order_work: "the order is fixed, row locks are released",
-  queue: "waits for the flush before", write: "records are written to the log", flush: "one sync of the log", replica_wait: "waits for a semi-synchronous replica",
+  queue: "waits for the flush before", write: "records are written to the log", flush: "one sync of the log", replica_wait: "waits for a semi-synchronous replica", archive_wait: "waits for the repository of the archive",
   publish: "others may read it", acknowledge: "the reply leaves",
 };
 const SERIES = ["commits", "flush_groups", "log_syncs", "flush", "log_bytes", "binlog_bytes", "checkpoints", "checkpoint_age", ...STAGES.map(stage => "stage_" + stage)];

@@ -37,6 +37,7 @@ function health(facts, flush) {
   if (of.sources > 0) parts.push(badge(of.behind_s > 10 ? "replica is " + seconds(of.behind_s) + " behind" : "replica is up to date", of.behind_s > 60 ? "bad" : of.behind_s > 10 ? "warn" : "good"));
   if (of.replicas > 0) parts.push(badge(of.replicas + (of.replicas === 1 ? " replica" : " replicas"), "good"));
   if (of.archive) parts.push(badge(of.archive_running ? "archive " + (of.archive_lag_s > 60 ? seconds(of.archive_lag_s) + " behind" : "is up to date") : "archive does not run", !of.archive_running ? "bad" : of.archive_lag_s > 60 ? "warn" : "good"));
+  if (of.archive_sync) parts.push(of.archive_sync_on ? badge("commits wait for the archive", "good") : badge("commits go on without the archive", "bad"));
   parts.push(badge(bytes(of.disk_free) + " of disk free", of.disk_free < 1 << 30 ? "bad" : of.disk_free < 10 * 2 ** 30 ? "warn" : "good"));
   if (flush !== undefined && flush !== null) parts.push(badge("flush p99 " + us(flush), flush > 1e6 ? "bad" : flush > 1e5 ? "warn" : "good"));
   if (of.slow_flushes > 0) parts.push(badge(number(of.slow_flushes) + " slow flushes", "warn"));

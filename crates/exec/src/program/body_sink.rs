@@ -67,4 +67,8 @@ impl ResultSink for BodySink<'_> {
     fn is_dead(&self) -> bool {
         self.client.is_dead()
     }
+
+    fn has_hung_up(&self) -> bool {
+        self.client.has_hung_up()
+    }
 }

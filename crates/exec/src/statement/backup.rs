@@ -2,9 +2,8 @@
 //!
 //! # Concepts
 //! The backup runs on a thread of its own, because it reads and writes files for long. The statement's fiber
-//! waits for it, shows its progress in the process list, and passes on KILL and `max_statement_time`. The
-//! loss of the client ends a stream; a backup TO a directory then continues, as statements without a result
-//! do.
+//! waits for it, shows its progress in the process list, and passes on KILL, `max_statement_time` and the
+//! loss of the client.
 //!
 //! With TO STREAM the thread puts pieces of files into a queue of [`QUEUE_PIECES`], and waits while it is
 //! full. The fiber sends one row for each: `file`, `offset`, `data`. So a client that reads slowly slows the
@@ -296,7 +295,7 @@ impl Session {
             if killed.is_none() {
                 killed = slept.map_err(lock_error).and_then(|_| self.state.check_interrupt()).err();
             }
-            if killed.is_some() || sink.is_dead() {
+            if killed.is_some() || sink.has_hung_up() {
                 shared.control.is_interrupted.store(true, Ordering::Relaxed);
             }
             let (copied, expected) = (&shared.control.copied, &shared.control.expected);

@@ -49,7 +49,7 @@ fn ended(columns: &[VirtualColumn], event: &StatementEvent) -> Vec<Value> {
 }
 
 fn running(columns: &[VirtualColumn], process: &Process, running: Running, now_ns: u64) -> Vec<Value> {
-    let shown = process.snapshot(&|_| false);
+    let shown = process.snapshot(&|_| None);
     let mut so_far = Measured::default();
     so_far.add(Measure::RowsExamined, process.counts().reads().saturating_sub(running.rows_read));
     let waited_ns = process.kill_flag().waited_ns().saturating_sub(running.lock_wait_ns);

@@ -10,7 +10,7 @@ use crate::cells::{number, text};
 pub(super) fn rows(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
     let now_us = ctx.db.clock.wall_us();
     let row = |process: std::sync::Arc<cohort_session::Process>| {
-        let shown = process.snapshot(&|_| false);
+        let shown = process.snapshot(&|_| None);
         let identity = &shown.identity;
         let is_client = identity.account.is_some();
         let name = match shown.command {

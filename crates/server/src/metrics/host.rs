@@ -147,6 +147,8 @@ impl Host for ServerHost {
                 "archive": !text(VarId::ArchiveTo).is_empty(),
                 "archive_running": get("Cohort_archive_running"),
                 "archive_lag_s": get("Cohort_archive_lag_seconds"),
+                "archive_sync": globals.flag(VarId::ArchiveSync),
+                "archive_sync_on": get("Cohort_archive_sync_on"),
                 "disk_free": get("disk_free"),
                 "slow_flushes": get("Cohort_slow_flushes"),
                 "checkpoint_failures": get("Cohort_checkpoint_failures"),

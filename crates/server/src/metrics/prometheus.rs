@@ -233,6 +233,18 @@ const FIGURES: &[Figure] = &[
         "Times that the archive stood still.",
     ),
     gauge("cohort_archive_gaps", "Cohort_archive_gaps", "Gaps in the archive."),
+    gauge("cohort_archive_sync_on", "Cohort_archive_sync_on", "1 while commits wait for the archive."),
+    gauge("cohort_archive_sync_waiting", "Cohort_archive_sync_waiting", "Commits that wait for the archive."),
+    counter(
+        "cohort_archive_sync_timeouts_total",
+        "Cohort_archive_sync_timeouts",
+        "Times that commits went on without the archive.",
+    ),
+    counter(
+        "cohort_archive_sync_unacknowledged_total",
+        "Cohort_archive_sync_unacknowledged",
+        "Commits that the archive did not have in time.",
+    ),
     in_unit(
         Unit::Milliseconds,
         counter(
@@ -330,7 +342,7 @@ fn commit_times(commit: &Coordinator, out: &mut Text) {
     out.family(
         name,
         "histogram",
-        "Time of a commit's stages; write, flush, replica_wait, publish and acknowledge once for each group.",
+        "Time of a commit's stages; write, flush, replica_wait, archive_wait, publish and acknowledge once for each group.",
     );
     for step in &steps {
         let label = format!("stage=\"{}\"", step.step.name());

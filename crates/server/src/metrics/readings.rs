@@ -26,7 +26,7 @@ const CHANGES: [&str; 9] = [
 ];
 
 /// Counters of the history: series, and name of the figure.
-const COUNTERS: [(&str, &str); 38] = [
+const COUNTERS: [(&str, &str); 39] = [
     ("commits", "Cohort_commits"),
     ("binlog_commits", "Binlog_commits"),
     ("flush_groups", "flush_groups"),
@@ -63,6 +63,7 @@ const COUNTERS: [(&str, &str); 38] = [
     ("stage_write", "Cohort_write_us_trx_total"),
     ("stage_flush", "Cohort_flush_us_trx_total"),
     ("stage_replica_wait", "Cohort_replica_wait_us_trx_total"),
+    ("stage_archive_wait", "Cohort_archive_wait_us_trx_total"),
     ("stage_publish", "Cohort_publish_us_trx_total"),
     ("stage_acknowledge", "Cohort_acknowledge_us_trx_total"),
 ];
