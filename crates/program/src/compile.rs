@@ -112,7 +112,9 @@ impl Compiler {
     /// Sets the unknown targets of the jump at `at`.
     fn target(&mut self, at: Pc, target: Pc) {
         match &mut self.program.code[at as usize] {
-            Instruction::Jump(to) | Instruction::FetchOrJump { to, .. } => *to = target,
+            Instruction::Jump(to)
+            | Instruction::FetchOrJump { to, .. }
+            | Instruction::Operand { after: to, .. } => *to = target,
             Instruction::JumpUnless { to, after, .. } => {
                 for jump in [to, after] {
                     if *jump == UNKNOWN {
@@ -176,16 +178,16 @@ impl Compiler {
                 self.sql(code)
             }
             Step::Block(block) => self.block(block),
-            Step::If { arms, otherwise } => self.branches(arms, otherwise.as_deref(), None, false),
-            Step::Case { operand: None, arms, otherwise } => {
-                self.branches(arms, otherwise.as_deref(), None, true)
+            Step::If { arms, otherwise } => self.branches(arms, otherwise.as_deref(), None, None),
+            Step::Case { operand: None, arms, otherwise, end } => {
+                self.branches(arms, otherwise.as_deref(), None, Some(*end))
             }
-            Step::Case { operand: Some(operand), arms, otherwise } => {
+            Step::Case { operand: Some(operand), arms, otherwise, end } => {
                 self.position = operand.range.end as u32;
                 let value = self.scalar(operand);
                 let slot = self.slot(SlotType::OfScalar(value));
-                self.emit(Instruction::Set { to: Variable::Slot(slot), value });
-                self.branches(arms, otherwise.as_deref(), Some(slot), true)
+                let kept = self.emit(Instruction::Operand { slot, value, after: UNKNOWN });
+                self.branches(arms, otherwise.as_deref(), Some((slot, kept)), Some(*end))
             }
             Step::Loop { label, kind, steps } => self.repeat(label.as_deref(), kind, steps),
             Step::Leave(label) => {
@@ -288,7 +290,7 @@ impl Compiler {
             Some(label) => self.enter_label(label, None)?,
             None => self.scope.enter(),
         }
-        let mut entered = Block::default();
+        let mut entered = Block { declared: self.here()..self.here(), ..Block::default() };
         let mut over_handlers = None;
         for declaration in &block.declarations {
             match declaration {
@@ -323,6 +325,7 @@ impl Compiler {
                     }
                     if over_handlers.is_none() {
                         over_handlers = Some(self.emit(Instruction::Jump(UNKNOWN)));
+                        entered.declared.end = self.here();
                     }
                     let start = self.here();
                     entered.handlers.push(Handler { conditions, action: *action, start });
@@ -356,19 +359,20 @@ impl Compiler {
         Ok(())
     }
 
-    /// Compiles IF or CASE. `operand` is the slot of CASE's operand.
+    /// Compiles IF or CASE. `operand` is the slot of CASE's operand and its instruction, `case_end` the offset
+    /// of its END.
     fn branches(
         &mut self,
         arms: &[ast::Arm],
         otherwise: Option<&[Step]>,
-        operand: Option<u32>,
-        is_case: bool,
+        operand: Option<(u32, Pc)>,
+        case_end: Option<usize>,
     ) -> SqlResult<()> {
         let (mut ends, mut conditions) = (Vec::new(), Vec::new());
         for arm in arms {
             self.position = arm.when.range.end as u32;
             let condition = match operand {
-                Some(slot) => self.equals(slot, &arm.when),
+                Some((slot, _)) => self.equals(slot, &arm.when),
                 None => self.scalar(&arm.when),
             };
             let test = self.emit(Instruction::JumpUnless { condition, to: UNKNOWN, after: UNKNOWN });
@@ -378,15 +382,16 @@ impl Compiler {
             let next = self.here();
             self.target_if_false(test, next);
         }
-        match otherwise {
-            Some(steps) => self.steps(steps)?,
-            None if is_case => {
+        match (otherwise, case_end) {
+            (Some(steps), _) => self.steps(steps)?,
+            (None, Some(end)) => {
+                self.position = end as u32;
                 self.emit(Instruction::CaseNotFound);
             }
-            None => {}
+            (None, None) => {}
         }
         let here = self.here();
-        for at in ends.into_iter().chain(conditions) {
+        for at in ends.into_iter().chain(conditions).chain(operand.map(|(_, kept)| kept)) {
             self.target(at, here);
         }
         Ok(())
@@ -704,7 +709,14 @@ impl Compiler {
                 SlotType::Declared(of) => may_be_integer(of),
                 _ => true,
             },
-            _ => true,
+            Variable::Field(slot, name) => match &self.program.slots[*slot as usize].of {
+                SlotType::Declared(VariableType::Row(fields)) => {
+                    let field = fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
+                    field.is_none_or(|(_, of)| may_be_integer(of))
+                }
+                _ => false,
+            },
+            Variable::Old(_) | Variable::New(_) => true,
         };
         match limits.params.iter().all(is_integer) {
             true => Ok(()),
@@ -822,7 +834,9 @@ impl HandledBy {
 impl Program {
     fn targets_are_known(&self) -> bool {
         self.code.iter().all(|instruction| match instruction {
-            Instruction::Jump(to) | Instruction::FetchOrJump { to, .. } => *to != UNKNOWN,
+            Instruction::Jump(to)
+            | Instruction::FetchOrJump { to, .. }
+            | Instruction::Operand { after: to, .. } => *to != UNKNOWN,
             Instruction::JumpUnless { to, after, .. } => *to != UNKNOWN && *after != UNKNOWN,
             _ => true,
         })

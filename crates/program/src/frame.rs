@@ -9,7 +9,7 @@ use cohort_types::{Level, SqlResult, Value, Warning};
 
 use crate::bind::Bound;
 use crate::host::QueryRows;
-use crate::program::{CursorId, HandledBy, Pc, Program};
+use crate::program::{Block, CursorId, HandledBy, Handler, Pc, Program};
 
 /// Values of at least this many bytes are charged to the session.
 const CHARGED_BYTES_MIN: usize = 512;
@@ -79,8 +79,14 @@ impl Frame {
     }
 
     /// Returns the handler for a condition: of the innermost block that has one. Blocks around a running
-    /// handler are searched from the block around its own one.
-    pub fn handler(&self, program: &Program, condition: &Warning) -> Option<Found> {
+    /// handler are searched from the block around its own one. A condition of a declaration at `pc` that a
+    /// handler of the same block would handle has no handler: as in MariaDB, that one is declared later, and
+    /// hides those of the blocks around.
+    pub fn handler(&self, program: &Program, pc: Pc, condition: &Warning) -> Option<Found> {
+        let is_declaring = |block: &Block| block.declared.contains(&pc);
+        if program.blocks.iter().any(|block| is_declaring(block) && block.best_handler(condition).is_some()) {
+            return None;
+        }
         let mut visible = self.blocks.len();
         let mut running = self.running.iter().rev().peekable();
         loop {
@@ -88,11 +94,7 @@ impl Frame {
             let lowest = hidden.map_or(0, |running| running.entered);
             for index in (lowest..visible).rev() {
                 let block = &program.blocks[self.blocks[index] as usize];
-                let best = block.handlers.iter().filter_map(|handler| {
-                    let precedence = handler.conditions.iter().filter_map(|by| by.precedence(condition));
-                    precedence.min().map(|precedence| (precedence, handler))
-                });
-                if let Some((_, handler)) = best.min_by_key(|(precedence, _)| *precedence) {
+                if let Some(handler) = block.best_handler(condition) {
                     return Some(Found { block: index, action: handler.action, start: handler.start });
                 }
             }
@@ -152,6 +154,17 @@ fn charged_bytes(value: &Value) -> u64 {
     match value.memory_bytes() {
         small if small < CHARGED_BYTES_MIN => 0,
         large => large as u64,
+    }
+}
+
+impl Block {
+    /// Returns the handler that fits a condition best.
+    fn best_handler(&self, condition: &Warning) -> Option<&Handler> {
+        let best = self.handlers.iter().filter_map(|handler| {
+            let precedence = handler.conditions.iter().filter_map(|by| by.precedence(condition));
+            precedence.min().map(|precedence| (precedence, handler))
+        });
+        best.min_by_key(|(precedence, _)| *precedence).map(|(_, handler)| handler)
     }
 }
 

@@ -256,6 +256,10 @@ impl<'b, 'h> Machine<'b, 'h> {
                 self.set(to, *value)?;
                 self.handled_conditions(pc)
             }
+            Instruction::Operand { slot, value, .. } => {
+                self.set(&Variable::Slot(*slot), *value)?;
+                self.handled_conditions(pc)
+            }
             Instruction::Declare { slot } => {
                 let default = self.bound.program.slots[*slot as usize].default;
                 let variable = Variable::Slot(*slot);
@@ -389,6 +393,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             Instruction::Signal(raised) => self.signal(pc, raised),
             Instruction::Resignal { sqlstate, items } => {
                 let Some(running) = self.frame.running.last() else {
+                    self.host.diagnostics().keep();
                     return Err(SqlError::resignal_without_handler());
                 };
                 let active = running.condition.clone();
@@ -432,7 +437,7 @@ impl<'b, 'h> Machine<'b, 'h> {
     fn raised(&mut self, pc: Pc, error: SqlError) -> SqlResult<Pc> {
         let may_handle = self.host.may_handle(&error);
         let condition = Warning { level: Level::Error, error };
-        let found = may_handle.then(|| self.frame.handler(&self.bound.program, &condition)).flatten();
+        let found = may_handle.then(|| self.frame.handler(&self.bound.program, pc, &condition)).flatten();
         match found {
             Some(found) => {
                 self.host.diagnostics().set_error(&condition.error);
@@ -440,6 +445,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 Ok(self.frame.begin_handler(found, self.after(pc), condition, marked))
             }
             None => {
+                self.host.diagnostics().drop_old();
                 self.note_place(pc);
                 Err(condition.error)
             }
@@ -459,10 +465,10 @@ impl<'b, 'h> Machine<'b, 'h> {
     }
 
     /// Returns where a CONTINUE handler goes on after a condition of the instruction at `pc`. As in MariaDB,
-    /// a condition in the test of IF or of a loop skips the whole statement.
+    /// a condition in the test of IF or of a loop, or in the operand of CASE, skips the whole statement.
     fn after(&self, pc: Pc) -> Pc {
         match &self.bound.program.code[pc as usize] {
-            Instruction::JumpUnless { after, .. } => *after,
+            Instruction::JumpUnless { after, .. } | Instruction::Operand { after, .. } => *after,
             _ => pc + 1,
         }
     }
@@ -476,7 +482,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         let raised = self.host.diagnostics().raised().to_vec();
         let program = &self.bound.program;
         let found = raised.into_iter().rev().find_map(|condition| {
-            self.frame.handler(program, &condition).map(|handler| (handler, condition))
+            self.frame.handler(program, pc, &condition).map(|handler| (handler, condition))
         });
         let Some((handler, condition)) = found else { return Ok(Flow::Next) };
         let marked = self.host.diagnostics().mark();
@@ -555,7 +561,10 @@ impl<'b, 'h> Machine<'b, 'h> {
         let is_strict = is_stored && self.host.session().settings.env.sql_mode.is_strict();
         match scalar {
             Scalar::Row(_) | Scalar::List(_) => Err(SqlError::operand_columns(1)),
-            Scalar::Place(place) => Ok(self.frame.places[*place as usize].clone()),
+            Scalar::Place(place) => {
+                self.host.diagnostics().begin();
+                Ok(self.frame.places[*place as usize].clone())
+            }
             Scalar::Expr(expr) => {
                 self.with_context(is_strict, |ctx| expr.eval(&[], ctx).map(|value| value.into_owned()))
             }

@@ -316,6 +316,9 @@ impl Bound {
     fn op(&self, instruction: &Instruction, lowering: Lowering) -> Option<Op> {
         match instruction {
             Instruction::Set { to, value } => self.assignment(to, *value, lowering),
+            Instruction::Operand { slot, value, .. } => {
+                self.assignment(&Variable::Slot(*slot), *value, lowering)
+            }
             Instruction::Declare { slot } => {
                 let to = Variable::Slot(*slot);
                 match self.program.slots[*slot as usize].default {

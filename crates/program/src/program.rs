@@ -1,5 +1,6 @@
 //! [`Program`]: a compiled body.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use cohort_sql::ast::{
@@ -212,6 +213,8 @@ pub struct Cursor {
 /// The handlers of a block.
 #[derive(Debug, Default)]
 pub struct Block {
+    /// The instructions of the declarations before the handlers. Empty without handlers.
+    pub declared: Range<Pc>,
     pub handlers: Vec<Handler>,
     /// Cursors that the block declares. They are closed when it ends.
     pub cursors: Vec<CursorId>,
@@ -243,6 +246,12 @@ pub enum Instruction {
     Set {
         to: Variable,
         value: ScalarId,
+    },
+    /// Keeps CASE's operand. `after` is the instruction after END CASE.
+    Operand {
+        slot: u32,
+        value: ScalarId,
+        after: Pc,
     },
     /// Sets a variable to its default.
     Declare {

@@ -268,7 +268,9 @@ impl<'h> ContextHost<'h> {
             }
             Err(definition_changed())
         })?;
-        if plan.reads_tables() {
+        // As in MariaDB, a subquery of an expression clears no conditions.
+        let is_value = matches!(rows_for, Some(RowsFor::Value { .. }));
+        if !is_value && plan.reads_tables() {
             self.diagnostics.drop_old();
         }
         self.diagnostics.put_first(&plan.warnings);

@@ -292,7 +292,8 @@ impl Session {
                 Ok(Some((rows, plan)))
             })?;
             let Some((rows, plan)) = found else { continue };
-            if plan.reads_tables() {
+            // As in MariaDB, a subquery of an expression clears no conditions.
+            if rows_for == RowsFor::Cursor && plan.reads_tables() {
                 self.diagnostics.drop_old();
             }
             if is_new {

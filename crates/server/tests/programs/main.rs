@@ -24,15 +24,21 @@ use support::{Cohort, Maria, rows, shown, wait_until};
 
 /// Runs a text and returns all that a client sees: rows, errors, and the conditions that are left.
 fn seen(client: &mut Conn, sql: &str) -> String {
+    try_seen(client, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+/// As [`seen`]. Fails if the connection fails.
+fn try_seen(client: &mut Conn, sql: &str) -> mysql::Result<String> {
     let mut out = String::new();
     let failed = |out: &mut String, error: mysql::Error| match error {
         mysql::Error::MySqlError(error) => {
             let _ = writeln!(out, "ERROR {} ({}): {}", error.code, error.state, error.message);
+            Ok(())
         }
-        other => panic!("{sql}: {other}"),
+        other => Err(other),
     };
     match client.query_iter(sql) {
-        Err(error) => failed(&mut out, error),
+        Err(error) => failed(&mut out, error)?,
         Ok(mut results) => {
             while let Some(set) = results.iter() {
                 let names: Vec<String> =
@@ -45,7 +51,7 @@ fn seen(client: &mut Conn, sql: &str) -> String {
                             let _ = writeln!(out, "{}", cells.join("\t"));
                         }
                         Err(error) => {
-                            failed(&mut out, error);
+                            failed(&mut out, error)?;
                             break;
                         }
                     }
@@ -53,43 +59,69 @@ fn seen(client: &mut Conn, sql: &str) -> String {
             }
         }
     }
-    out
+    Ok(out)
 }
 
 const TABLES: &str = "CREATE OR REPLACE TABLE t (a INT PRIMARY KEY, b VARCHAR(6)) ENGINE=InnoDB; \
                       INSERT INTO t VALUES (1, 'one'), (2, 'two'), (5, NULL)";
 
-fn outcome(client: &mut Conn, seed: u64) -> String {
+fn outcome(client: &mut Conn, seed: u64) -> mysql::Result<String> {
     // One program's state must not reach the next one. The INSERT ends the conditions that are left.
-    client.query_drop(TABLES).expect("the table is made");
-    client.query_drop("SET @u = NULL, @e = NULL, @m = NULL, @s = NULL").expect("set");
+    client.query_drop(TABLES)?;
+    client.query_drop("SET @u = NULL, @e = NULL, @m = NULL, @s = NULL")?;
     let modes = ["STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO", ""];
-    client.query_drop(format!("SET sql_mode = '{}'", modes[seed as usize % 2])).expect("set");
+    client.query_drop(format!("SET sql_mode = '{}'", modes[seed as usize % 2]))?;
     let body = Generator::body(seed);
     let mut out = match seed % 3 {
-        0 => seen(client, &body.replacen("BEGIN", "BEGIN NOT ATOMIC", 1)),
+        0 => try_seen(client, &body.replacen("BEGIN", "BEGIN NOT ATOMIC", 1))?,
         _ => {
-            let made = seen(client, &format!("CREATE OR REPLACE PROCEDURE p() {body}"));
-            format!("{made}{}", seen(client, "CALL p()"))
+            client.query_drop("DROP PROCEDURE IF EXISTS p")?;
+            let made = try_seen(client, &format!("CREATE PROCEDURE p() {body}"))?;
+            format!("{made}{}", try_seen(client, "CALL p()")?)
         }
     };
     for sql in ["SHOW WARNINGS", "SELECT * FROM t ORDER BY a", "SELECT CONCAT(@u), @e"] {
-        out += &seen(client, sql);
+        out += &try_seen(client, sql)?;
+    }
+    Ok(comparable(&out))
+}
+
+/// Returns an outcome without what is known to differ: row numbers in messages about assignments, which in
+/// MariaDB are those of rows that an earlier statement has read, and the texts of expressions that are out of
+/// range, in which MariaDB numbers the variables.
+fn comparable(outcome: &str) -> String {
+    let mut out = String::new();
+    for line in outcome.lines() {
+        let line = match line.split_once(" value is out of range in ") {
+            Some((before, _)) => format!("{before} value is out of range"),
+            None => line.to_owned(),
+        };
+        let mut rest = line.as_str();
+        while let Some((before, after)) = rest.split_once(" at row ") {
+            out += before;
+            out += " at row N";
+            rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        }
+        out += rest;
+        out.push('\n');
     }
     out
 }
 
-/// Maximum number of programs, of a thousand, that may differ: mostly in which conditions are left, in row
-/// numbers of messages, and in the order of warnings. It may only be lowered.
-const DIFFER_MAX: usize = 125;
+/// Maximum number of programs, of a thousand, that may differ: mostly in which conditions are left, and in
+/// FOR loops that a handler of their own runs again, whose cursor is open in MariaDB (error 1325). It may
+/// only be lowered.
+const DIFFER_MAX: usize = 8;
+
+fn make_database(client: &mut Conn) {
+    client.query_drop("CREATE DATABASE IF NOT EXISTS programs; USE programs").expect("made");
+}
 
 #[test]
 fn random_programs_answer_as_on_mariadb() {
-    let (cohort, mariadb) = (Cohort::new(&[]), Maria::new(&[]));
+    let (cohort, mut mariadb) = (Cohort::new(&[]), Maria::new(&[]));
     let (mut ours, mut theirs) = (cohort.client(), mariadb.client());
-    for client in [&mut ours, &mut theirs] {
-        client.query_drop("CREATE DATABASE IF NOT EXISTS programs; USE programs").expect("made");
-    }
+    [&mut ours, &mut theirs].into_iter().for_each(make_database);
     let seeds = match (std::env::var("COHORT_SEED"), std::env::var_os("COHORT_LONG_TESTS")) {
         (Ok(seed), _) => {
             let seed: u64 = seed.parse().expect("a number");
@@ -99,10 +131,18 @@ fn random_programs_answer_as_on_mariadb() {
         (_, Some(_)) => 0..100_000,
         _ => 0..2_000,
     };
-    let mut wrong = Vec::new();
+    let (mut wrong, mut ended) = (Vec::new(), Vec::new());
     let count = seeds.end - seeds.start;
     for seed in seeds {
-        let (own, expected) = (outcome(&mut ours, seed), outcome(&mut theirs, seed));
+        let own = outcome(&mut ours, seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let Ok(expected) = outcome(&mut theirs, seed) else {
+            // Some programs end the process of MariaDB.
+            ended.push(seed);
+            mariadb = Maria::new(&[]);
+            theirs = mariadb.client();
+            make_database(&mut theirs);
+            continue;
+        };
         if own != expected {
             wrong.push(format!("seed {seed}\n--- MariaDB\n{expected}\n--- here\n{own}"));
         }
@@ -111,7 +151,8 @@ fn random_programs_answer_as_on_mariadb() {
     if let Ok(file) = std::env::var("COHORT_DIFFERENCES") {
         std::fs::write(file, wrong.join("\n")).expect("written");
     }
-    println!("{} of {count} differ, {allowed} may", wrong.len());
+    println!("{} of {count} differ, {allowed} may; MariaDB ended at {ended:?}", wrong.len());
+    assert!(ended.len() as u64 <= 1 + count / 500, "MariaDB ended at {ended:?}");
     assert!(
         wrong.len() <= allowed,
         "{} of {count} differ, more than {allowed}:\n{}",

@@ -209,10 +209,7 @@ pub fn sees_routine(session: &SessionState, routine: &Routine) -> bool {
     let any = Privileges::of(&[Privilege::Execute, Privilege::AlterRoutine, Privilege::CreateRoutine]);
     sees_body(session, routine)
         || session.access().on_schema(&routine.schema).meets(any)
-        || session
-            .access()
-            .on_routine(routine.kind, &routine.schema, &routine.name)
-            .meets(Privileges::OF_ROUTINE)
+        || session.access().on_routine(routine.kind, &routine.schema, &routine.name).meets(any)
 }
 
 /// Requires a privilege on a column: error 1143.

@@ -290,6 +290,8 @@ pub enum Step {
         operand: Option<Code<Expr>>,
         arms: Vec<Arm>,
         otherwise: Option<Vec<Step>>,
+        /// Offset of END in the body.
+        end: usize,
     },
     Loop {
         label: Option<String>,

@@ -96,9 +96,11 @@ impl Parser<'_> {
             "ENUM" => (Type::Enum, Shape::Labels),
             "SET" => (Type::Set, Shape::Labels),
             "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING"
-            | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "ROW" => {
+            | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" => {
                 return Err(self.unsupported(word));
             }
+            // Only variables and parameters are rows, whose fields are none.
+            "ROW" => return Err(self.error_at(start + usize::from(!self.is_in_body()))),
             _ if super::words::is_reserved(word.as_bytes()) => return Err(self.error_at(start)),
             _ => return Ok(None),
         };

@@ -33,6 +33,21 @@ enum Order {
 /// The words that end a list of statements.
 const ENDS: [&str; 5] = ["END", "ELSE", "ELSEIF", "WHEN", "UNTIL"];
 
+/// Words that name variables but no labels.
+#[rustfmt::skip]
+const NO_LABELS: [&str; 74] = [
+    "ASCII", "BACKUP", "BEGIN", "BINLOG", "BYTE", "CACHE", "CHARSET", "CHECKPOINT",
+    "CHECKSUM", "CLOSE", "COLUMN_ADD", "COLUMN_CHECK", "COLUMN_CREATE", "COLUMN_DELETE", "COLUMN_GET", "COMMENT",
+    "COMMIT", "COMPRESSED", "CONTAINS", "DEALLOCATE", "DO", "EXAMINED", "EXCLUDE", "EXECUTE",
+    "FLUSH", "FOLLOWING", "FOLLOWS", "FORMAT", "GET", "HANDLER", "HELP", "HOST",
+    "INSTALL", "LANGUAGE", "NO", "OPEN", "OPTION", "OPTIONS", "OTHERS", "OWNER",
+    "PARSER", "PERIOD", "PORT", "PRECEDES", "PRECEDING", "PREPARE", "REMOVE", "REPAIR",
+    "REPLICA", "REPLICAS", "RESET", "RESTORE", "ROLLBACK", "SAVEPOINT", "SECURITY", "SERVER",
+    "SIGNED", "SLAVE", "SLAVES", "SOCKET", "SONAME", "START", "STOP", "STORED",
+    "TIES", "TRUNCATE", "UNBOUNDED", "UNICODE", "UNINSTALL", "UPGRADE", "WINDOW", "WITHIN",
+    "WRAPPER", "XA",
+];
+
 impl Parser<'_> {
     /// Parses the body of a procedure, a trigger or an event.
     pub(super) fn body(&mut self, of: BodyOf<'_>) -> SqlResult<Body> {
@@ -69,9 +84,6 @@ impl Parser<'_> {
         let start = self.token().start;
         let mut locals = Locals::new(start, of.trigger());
         for parameter in of.parameters() {
-            if locals.is_declared_since(0, &parameter.name) {
-                return Err(SqlError::duplicate_parameter(&parameter.name));
-            }
             locals.declare(&parameter.name, &parameter.of);
         }
         let outer = self.locals.replace(Box::new(locals));
@@ -112,7 +124,7 @@ impl Parser<'_> {
     }
 
     fn label_follows(&self) -> bool {
-        self.is_name_at(0) && self.peek(1).kind == Kind::Colon
+        self.is_name_at(0) && self.peek(1).kind == Kind::Colon && !self.is_any(&NO_LABELS)
     }
 
     /// Parses one statement without its `;`.
@@ -313,8 +325,9 @@ impl Parser<'_> {
             }
         }
         let otherwise = if self.eat_word("ELSE") { Some(self.steps(false)?) } else { None };
+        let end = self.body_range(self.at).start;
         self.expect_words(&["END", "CASE"])?;
-        Ok(Step::Case { operand, arms, otherwise })
+        Ok(Step::Case { operand, arms, otherwise, end })
     }
 
     fn loop_step(&mut self, label: Option<String>) -> SqlResult<Step> {

@@ -142,6 +142,12 @@ impl Parser<'_> {
         let text = crate::lexer::executed_text(self.sql, part, self.options.mode);
         let parameter_text = String::from_utf8_lossy(&text).into_owned();
         self.expect(Kind::RightParen)?;
+        for (n, parameter) in parameters.iter().enumerate() {
+            if parameters[..n].iter().any(|other| other.name.to_lowercase() == parameter.name.to_lowercase())
+            {
+                return Err(SqlError::duplicate_parameter(&parameter.name));
+            }
+        }
         let mut returns = None;
         if kind == RoutineKind::Function {
             self.expect_word("RETURNS")?;
