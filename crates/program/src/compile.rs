@@ -359,8 +359,8 @@ impl Compiler {
         Ok(())
     }
 
-    /// Compiles IF or CASE. `operand` is the slot of CASE's operand and its instruction, `case_end` the offset
-    /// of its END.
+    /// Compiles IF or CASE. `operand` is the slot of CASE's operand, with its instruction. `case_end` is the
+    /// offset of END.
     fn branches(
         &mut self,
         arms: &[ast::Arm],
