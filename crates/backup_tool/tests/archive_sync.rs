@@ -95,7 +95,8 @@ impl Inserting {
         !self.has_ended.load(Ordering::SeqCst)
     }
 
-    fn is_acknowledged(self) -> bool {
+    /// Returns whether the INSERT was acknowledged.
+    fn into_outcome(self) -> bool {
         self.thread.join().expect("no panic")
     }
 }
@@ -124,21 +125,21 @@ fn commits_wait_for_the_repository_and_for_no_longer_than_the_timeout() {
     server.execute(&format!("KILL {id}"));
     assert!(first.still_waits() && second.still_waits());
     source.signal_archive(Signal::CONT);
-    assert!(first.is_acknowledged());
-    second.is_acknowledged();
+    assert!(first.into_outcome());
+    second.into_outcome();
     assert_eq!((source.rows(), source.status("sync_timeouts")), ("2".to_owned(), 0));
 
     // The process is killed, and another one goes on.
     source.signal_archive(Signal::STOP);
     let third = source.insert_and_wait(3);
     source.signal_archive(Signal::KILL);
-    assert!(third.is_acknowledged());
+    assert!(third.into_outcome());
 
     // A shorter timeout applies to what waits. Commits go on, until the archive has caught up.
     source.signal_archive(Signal::STOP);
     let fourth = source.insert_and_wait(4);
     server.execute("SET GLOBAL archive_sync_timeout = 500");
-    assert!(fourth.is_acknowledged());
+    assert!(fourth.into_outcome());
     assert_eq!((source.status("sync_on"), source.status("sync_timeouts")), (0, 1));
     let began = Instant::now();
     server.execute("INSERT INTO d.t VALUES (5)");
@@ -171,14 +172,14 @@ fn commits_wait_for_the_repository_and_for_no_longer_than_the_timeout() {
     source.signal_archive(Signal::STOP);
     let ninth = source.insert_and_wait(9);
     server.execute("SET GLOBAL archive_sync = OFF");
-    assert!(ninth.is_acknowledged());
+    assert!(ninth.into_outcome());
     server.execute("SET GLOBAL archive_sync = ON");
 
     // The stop of the server does not wait for it, and the client gets no OK.
     let tenth = source.insert_and_wait(10);
     signal(server.process.id(), Signal::TERM);
     let began = Instant::now();
-    assert!(!tenth.is_acknowledged());
+    assert!(!tenth.into_outcome());
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let Source { mut server, .. } = source;
     server.process.wait().expect("it ends");
