@@ -27,7 +27,7 @@ pub trait RowHook: Send + Sync {
 
     /// Returns whether the hook looks at deleted rows.
     fn sees_deletes(&self) -> bool {
-        false
+        true
     }
 
     /// Runs after the row was written, and after an UPDATE that changes nothing. It sees the stored values.

@@ -13,7 +13,9 @@
 //! The outcome of a statement has its rows, its error, and the conditions that are left.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -130,7 +132,7 @@ impl Sessions {
         });
         self.busy.insert(step.session, busy);
         // It is waiting, or has begun at least.
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(300));
         String::new()
     }
 }
@@ -153,8 +155,32 @@ fn without_columns_of_errors(outcome: &str) -> String {
     (0..lines.len()).filter(is_kept).map(|n| format!("{}\n", lines[n])).collect()
 }
 
+/// Ends statements of MariaDB that run for long, until the sender is dropped: a time limit that is reached
+/// between two statements of a body may be lost there, and the body loops for ever.
+fn end_lost_loops(theirs: OptsBuilder, scripts: &Receiver<()>) {
+    let mut client = Conn::new(theirs).expect("connects");
+    while scripts.recv_timeout(Duration::from_secs(5)) == Err(RecvTimeoutError::Timeout) {
+        let long = "SELECT id FROM information_schema.PROCESSLIST WHERE command = 'Query' AND time > 20";
+        let ids: Vec<u64> = client.query(long).expect("listed");
+        for id in ids {
+            // Ignore errors: it has ended meanwhile.
+            let _ = client.query_drop(format!("KILL QUERY {id}"));
+        }
+    }
+}
+
 /// Runs all scripts. Returns what differs otherwise than they say.
 pub fn compared(ours: &OptsBuilder, theirs: &OptsBuilder) -> Vec<String> {
+    let (scripts, are_running) = channel::<()>();
+    let of_watch = theirs.clone();
+    let watch = std::thread::spawn(move || end_lost_loops(of_watch, &are_running));
+    let wrong = all_compared(ours, theirs);
+    drop(scripts);
+    watch.join().expect("no panic");
+    wrong
+}
+
+fn all_compared(ours: &OptsBuilder, theirs: &OptsBuilder) -> Vec<String> {
     let only = std::env::var("COHORT_CASE").ok();
     let mut wrong = Vec::new();
     for (name, script) in SCRIPTS {
