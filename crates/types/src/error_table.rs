@@ -1294,7 +1294,7 @@ macro_rules! error_table {
         InsideTransactionPreventsSwitchSkipReplication = 1929, "HY000";
         StoredFunctionPreventsSwitchSkipReplication = 1930, "HY000" {
             skip_replication_in_function() =
-                "Cannot modify         StdInvalidArgument = 3047,session.skip_replication inside a stored function or trigger";
+                "Cannot modify @@session.skip_replication inside a stored function or trigger";
         };
         QueryResultIncomplete = 1931, "HY000" {
             examined_rows_exceeded(limit: u64) =
@@ -1321,7 +1321,7 @@ macro_rules! error_table {
         };
         MasterGtidPosMissingDomain = 1948, "HY000" {
             gtid_domain_missing(domain: impl Display, own: impl Display, overrides: &str) =
-                "Specified value for         StdInvalidArgument = 3047,gtid_slave_pos contains no value for replication domain {domain}. \
+                "Specified value for @@gtid_slave_pos contains no value for replication domain {domain}. \
                  This conflicts with the binary log which contains GTID {own}. {overrides}";
         };
         UntilRequiresUsingGtid = 1949, "HY000" {
@@ -1332,10 +1332,10 @@ macro_rules! error_table {
         };
         InsideTransactionPreventsSwitchGtidDomainIdSeqNo = 1953, "HY000" {
             gtid_switch_in_transaction() =
-                "Cannot modify         StdInvalidArgument = 3047,session.gtid_domain_id or         StdInvalidArgument = 3047,session.gtid_seq_no inside a transaction";
+                "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside a transaction";
         };
         StoredFunctionPreventsSwitchGtidDomainIdSeqNo = 1954, "HY000" {
-            gtid_switch_in_function() = "Cannot modify         StdInvalidArgument = 3047,session.gtid_domain_id or         StdInvalidArgument = 3047,session.gtid_seq_no inside \
+            gtid_switch_in_function() = "Cannot modify @@session.gtid_domain_id or @@session.gtid_seq_no inside \
                                          a stored function or trigger";
         };
         BinlogMustBeEmpty = 1956, "HY000" {
