@@ -156,11 +156,11 @@ fn without_columns_of_errors(outcome: &str) -> String {
 }
 
 /// Ends statements of MariaDB that run for long, until the sender is dropped: a time limit that is reached
-/// between two statements of a body may be lost there, and the body loops for ever.
+/// between two statements of a body may be lost there, and the body loops for ever. So may KILL be.
 fn end_lost_loops(theirs: OptsBuilder, scripts: &Receiver<()>) {
     let mut client = Conn::new(theirs).expect("connects");
-    while scripts.recv_timeout(Duration::from_secs(5)) == Err(RecvTimeoutError::Timeout) {
-        let long = "SELECT id FROM information_schema.PROCESSLIST WHERE command = 'Query' AND time > 20";
+    while scripts.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+        let long = "SELECT id FROM information_schema.PROCESSLIST WHERE command = 'Query' AND time > 10";
         let ids: Vec<u64> = client.query(long).expect("listed");
         for id in ids {
             // Ignore errors: it has ended meanwhile.
