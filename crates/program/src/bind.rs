@@ -19,7 +19,7 @@ use cohort_sql::ast::{
 use cohort_types::{ColumnType, SqlError, SqlResult, TypeKind};
 
 use crate::host::{BodyStatement, Host, ResultColumn};
-use crate::program::{Program, ProgramKind, ScalarId, SlotType};
+use crate::program::{Instruction, Program, ProgramKind, ScalarId, SlotType};
 use crate::typed_code::{Op, Target};
 
 /// A program that can run. It depends on the settings of the program, and on the tables and queries that its
@@ -135,6 +135,7 @@ pub fn bind(
         let made = bound.scalar_of(scalar, columns, host);
         bound.scalars.push(made);
     }
+    bound.take_literals_as_numbers();
     for statement in &program.statements {
         let made = bound.statement(statement, columns)?;
         bound.statements.push(made);
@@ -378,6 +379,34 @@ impl Bound {
                 Err(error) => Scalar::Fails(error),
             },
             Err(error) => Scalar::Fails(error),
+        }
+    }
+
+    /// Makes numbers of hexadecimal literals that are assigned to numeric variables or returned as numbers.
+    fn take_literals_as_numbers(&mut self) {
+        let program = Arc::clone(&self.program);
+        for instruction in &program.code {
+            let (to, value) = match instruction {
+                Instruction::Set { to, value } => (Some(to.clone()), *value),
+                Instruction::Declare { slot } => match program.slots[*slot as usize].default {
+                    Some(default) => (Some(Variable::Slot(*slot)), default),
+                    None => continue,
+                },
+                Instruction::Return(value) => (None, *value),
+                _ => continue,
+            };
+            let kind = match to {
+                Some(to) if self.is_row(&to) => None,
+                Some(to) => self.place_of(&to).ok().and_then(|place| match &self.places[place as usize].ty {
+                    PlaceType::Column(ty) => Some(ty.kind),
+                    PlaceType::Any(_) => None,
+                }),
+                None => self.returns.as_ref().map(|ty| ty.kind),
+            };
+            if let (Some(kind), Scalar::Expr(expr)) = (kind, &mut self.scalars[value as usize]) {
+                let taken = std::mem::replace(&mut **expr, Expr::null());
+                **expr = taken.for_column(kind);
+            }
         }
     }
 

@@ -533,8 +533,16 @@ impl<'b, 'h> Machine<'b, 'h> {
                 return Err(SqlError::row_in_assignment(&type_word(ty), name));
             }
             let is_stored = matches!(bound.places[places.start as usize].ty, PlaceType::Column(_));
-            let value = self.evaluate(id, is_stored)?;
-            return self.store(places.start, value);
+            return match self.evaluate(id, is_stored) {
+                Ok(value) => self.store(places.start, value),
+                Err(error) => {
+                    // After an error the variable is NULL, also if the error is handled.
+                    if matches!(to, Variable::Slot(_) | Variable::Field(..)) {
+                        self.frame.put(places.start, Value::Null)?;
+                    }
+                    Err(error)
+                }
+            };
         }
         let values = match scalar {
             Scalar::Row(from) => self.frame.places[from.start as usize..from.end as usize].to_vec(),

@@ -116,3 +116,15 @@ set names utf8mb4//
 create procedure m() begin declare y varchar(9); set y = 'ж'; select y; end//
 call m()//
 drop database dlatin//
+==== Hexadecimal literals are numbers in numeric variables; a variable is NULL after a failed assignment
+create procedure p() begin declare a int; declare b int default b'101'; declare c varchar(5) default 0x41; declare d decimal(5,1); set a = 0x41; set d = x'0a'; select a, b, c, d; end//
+call p()//
+create function f() returns int deterministic return 0x41//
+create function g() returns varchar(5) deterministic return 0x41//
+select f(), g()//
+create table t (a int, b varchar(5))//
+create trigger tb before insert on t for each row set new.a = 0x41, new.b = 0x41//
+insert into t values (1, 'x')//
+select * from t//
+create procedure q() begin declare a int default 5; declare continue handler for sqlexception begin end; set a = 9223372036854775807 + a; select a; set a = 7; set a = (select 1 union select 2); select a; set a = 8; set a = 'abc'; select a; end//
+call q()//
