@@ -165,12 +165,8 @@ impl Insert<'_> {
             }
             OnDuplicate::Refuse | OnDuplicate::Replace => false,
         };
-        let is_left_to_hooks = |column: usize| plan.steps.unassigned().contains(&column);
-        let is_missing = |column: &usize| {
-            matches!(plan.defaults[*column], Default::Missing)
-                && !is_assigned(*column)
-                && !is_left_to_hooks(*column)
-        };
+        let is_missing =
+            |column: &usize| matches!(plan.defaults[*column], Default::Missing) && !is_assigned(*column);
         let mut refused = None;
         for &column in plan.unnamed.iter().filter(|column| is_missing(column)) {
             match self.pipeline.assigner.default(&ctx.eval, column, &plan.defaults[column], &[], 1) {
@@ -265,9 +261,6 @@ impl Insert<'_> {
         }
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
-            if self.plan.steps.unassigned().contains(&column) {
-                continue;
-            }
             // A missing default was reported before the first row.
             if !default.reads_row() && !matches!(default, Default::Missing) {
                 let number = self.number();

@@ -132,7 +132,7 @@ impl InsertPlan {
         };
         // An empty row `()` gives every column its default.
         let named_any = !matches!(&rows, Rows::Values(rows) if rows.iter().all(Vec::is_empty));
-        let unnamed: Vec<usize> =
+        let mut unnamed: Vec<usize> =
             (0..table.columns.len()).filter(|c| !named_any || !columns.contains(c)).collect();
         let on_duplicate = match (insert.replace, insert.on_duplicate.is_empty()) {
             (true, _) => OnDuplicate::Replace,
@@ -149,7 +149,7 @@ impl InsertPlan {
         let mut steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
         // MariaDB reports those of INSERT .. SELECT before the hooks run.
         if matches!(rows, Rows::Values(_)) {
-            steps.leave_to_hooks(&table, &unnamed);
+            steps.leave_to_hooks(&table, &mut unnamed);
         }
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };
         let returned = Returned { table: &table, scope: returned_scope, statement, items: &insert.returning };
@@ -192,10 +192,8 @@ impl InsertPlan {
         let all = 0..table.columns.len();
         let defaults = all.clone().map(|column| Default::of(&binder, &table, column));
         let defaults = defaults.collect::<SqlResult<Vec<_>>>()?;
-        let unnamed: Vec<usize> = all.filter(|column| !columns.contains(column)).collect();
-        if matches!(rows, Rows::Values(_)) {
-            steps.leave_to_hooks(&table, &unnamed);
-        }
+        let mut unnamed: Vec<usize> = all.filter(|column| !columns.contains(column)).collect();
+        steps.leave_to_hooks(&table, &mut unnamed);
         Ok(InsertPlan {
             defaults,
             unnamed,

@@ -400,11 +400,13 @@ impl LoadPlan {
 
     /// Fills the columns without a field with their defaults, or the default of their type.
     fn fill_unnamed(&self, ctx: &StatementContext<'_>, insert: &mut Insert<'_>) -> SqlResult<()> {
-        for &column in &self.unnamed {
-            let is_left = self.insert.steps.unassigned().contains(&column);
-            if !is_left || matches!(self.insert.defaults[column], Default::Missing) {
-                insert.row[column] = self.default(ctx, insert, column)?;
-            }
+        for column in &self.unnamed {
+            insert.row[*column] = self.default(ctx, insert, *column)?;
+        }
+        // Hooks see NULL in the others. That a default is missing is still warned of.
+        let is_missing = |column: &&usize| matches!(self.insert.defaults[**column], Default::Missing);
+        for column in self.insert.steps.unassigned().iter().filter(is_missing) {
+            self.default(ctx, insert, *column)?;
         }
         Ok(())
     }

@@ -146,10 +146,11 @@ impl RowSteps {
         }
     }
 
-    /// Leaves columns that an INSERT does not name to the hooks.
-    pub(crate) fn leave_to_hooks(&mut self, table: &Table, unnamed: &[usize]) {
+    /// Takes those columns out of the ones that an INSERT does not name that are left to the hooks.
+    pub(crate) fn leave_to_hooks(&mut self, table: &Table, unnamed: &mut Vec<usize>) {
         self.unassigned = self.lacking_values(table);
         self.unassigned.retain(|column| unnamed.contains(column));
+        unnamed.retain(|column| !self.unassigned.contains(column));
     }
 
     /// Returns the columns that an INSERT leaves to the hooks.

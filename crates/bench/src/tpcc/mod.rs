@@ -12,39 +12,26 @@
 mod inputs;
 mod line;
 mod load;
+mod outcome;
 pub mod procedures;
 mod terminal;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use cohort_base::{Histogram, HistogramSnapshot};
-
 use crate::connection::{Address, Connection, ConnectionError};
 use crate::process;
 use crate::tables::SCHEMA;
 
 pub use load::load;
+pub use outcome::Outcome;
+use outcome::Tally;
 pub use terminal::Terminal;
 
 pub const DISTRICTS: u32 = 10;
 /// Customers of a district; it starts with as many orders.
 pub const CUSTOMERS: u32 = 3000;
 pub const ITEMS: u32 = 100_000;
-
-/// Result of the terminals' transactions in the measurement.
-#[derive(Default)]
-pub struct Outcome {
-    pub transactions: u64,
-    pub new_orders: u64,
-    /// Number of retries after deadlocks and similar errors.
-    pub retries: u64,
-    pub seconds: f64,
-    pub latencies: HistogramSnapshot,
-    /// Processor time of the server and of this process.
-    pub server_seconds: f64,
-    pub client_seconds: f64,
-}
 
 /// Drives the given number of terminals. `server` is the server's process id.
 pub fn run(
@@ -78,12 +65,7 @@ pub fn run(
     };
     let start = |terminal| until_stopped(terminal, &phase);
     let tallies = line::drive(terminals.map_err(error_text)?, start, look).map_err(error_text)?;
-    for tally in tallies {
-        outcome.transactions += tally.transactions;
-        outcome.new_orders += tally.new_orders;
-        outcome.retries += tally.retries;
-        outcome.latencies.merge(&tally.latencies.snapshot());
-    }
+    tallies.iter().for_each(|tally| outcome.add(tally));
     Ok(outcome)
 }
 
@@ -92,14 +74,6 @@ enum Phase {
     Warm,
     Measure,
     Stop,
-}
-
-#[derive(Default)]
-struct Tally {
-    transactions: u64,
-    new_orders: u64,
-    retries: u64,
-    latencies: Histogram,
 }
 
 /// Runs a number of transactions on one terminal.
@@ -120,10 +94,7 @@ async fn until_stopped(mut terminal: Terminal, phase: &Cell<Phase>) -> Result<Ta
         let began = Instant::now();
         let done = terminal.next().await?;
         if phase.get() == Phase::Measure {
-            tally.transactions += 1;
-            tally.new_orders += u64::from(done.is_new_order);
-            tally.retries += done.retries;
-            tally.latencies.record_alone(began.elapsed().as_nanos() as u64, 1);
+            tally.count(&done, began);
         }
     }
     Ok(tally)

@@ -7,16 +7,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cohort_base::Histogram;
-
 use crate::connection::{Address, Connection, ConnectionError};
 use crate::dialect::Dialect;
 use crate::driver::is_retryable;
 use crate::interrupt;
 use crate::servers::Server;
 use crate::tables::SCHEMA;
-use crate::tpcc::Outcome;
 use crate::tpcc::inputs::{Customer, Inputs, Transaction};
+use crate::tpcc::outcome::{Done, Outcome, Tally};
 
 /// Digits of a line of an order: six for the item, three for the warehouse, two for the quantity.
 const LINE_DIGITS: usize = 11;
@@ -339,10 +337,7 @@ pub fn run(
         for terminal in running {
             let done = terminal.join().map_err(|_| "a terminal panicked".to_owned())?;
             let done = done.map_err(|error| error.to_string())?;
-            outcome.transactions += done.transactions;
-            outcome.new_orders += done.new_orders;
-            outcome.retries += done.retries;
-            outcome.latencies.merge(&done.latencies);
+            outcome.add(&done);
         }
         Ok(outcome)
     })
@@ -355,35 +350,27 @@ fn pause(length: Duration) {
     }
 }
 
-fn until_stopped(
-    address: &Address,
-    mut inputs: Inputs,
-    phase: &AtomicU8,
-) -> Result<Outcome, ConnectionError> {
+fn until_stopped(address: &Address, mut inputs: Inputs, phase: &AtomicU8) -> Result<Tally, ConnectionError> {
     let mut connection = Connection::open(address, SCHEMA)?;
-    let mut done = Outcome::default();
-    let latencies = Histogram::default();
+    let mut tally = Tally::default();
     while phase.load(Ordering::Relaxed) != STOP {
         let (w, transaction) = inputs.next();
         let sql = call(w, &transaction);
         let began = Instant::now();
-        let mut retries = 0;
+        let is_new_order = matches!(transaction, Transaction::NewOrder { .. });
+        let mut done = Done { is_new_order, retries: 0 };
         while let Err(error) = connection.query(&sql) {
             match error {
-                ConnectionError::Server(error) if is_retryable(&error.code) => retries += 1,
+                ConnectionError::Server(error) if is_retryable(&error.code) => done.retries += 1,
                 other => return Err(other),
             }
             connection.query("ROLLBACK")?;
         }
         if phase.load(Ordering::Relaxed) == MEASURE {
-            done.transactions += 1;
-            done.new_orders += u64::from(matches!(transaction, Transaction::NewOrder { .. }));
-            done.retries += retries;
-            latencies.record_alone(began.elapsed().as_nanos() as u64, 1);
+            tally.count(&done, began);
         }
     }
-    done.latencies = latencies.snapshot();
-    Ok(done)
+    Ok(tally)
 }
 
 #[cfg(test)]

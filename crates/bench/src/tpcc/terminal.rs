@@ -8,13 +8,7 @@ use crate::driver::is_retryable;
 use crate::tpcc::DISTRICTS;
 use crate::tpcc::inputs::{Customer, Inputs, Item, Transaction};
 use crate::tpcc::line::Line;
-
-/// Result of one transaction.
-#[derive(Default)]
-pub struct Done {
-    pub is_new_order: bool,
-    pub retries: u64,
-}
+use crate::tpcc::outcome::Done;
 
 pub struct Terminal {
     line: Line,

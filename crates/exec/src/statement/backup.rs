@@ -282,19 +282,28 @@ impl Session {
             .map_err(|error| file_error(ErrorCode::OutOfResources, "Can't start a thread", &error))
     }
 
+    /// Waits until the thread of the statement has work for it, or for [`LOOK_AGAIN`]. Sets the error of KILL
+    /// or of the time limit, once: the thread ends soon after.
+    pub(super) fn await_thread(
+        &self,
+        sleeper: &Arc<dyn Sleeper>,
+        killed: &mut Option<SqlError>,
+        has_work: impl Fn() -> bool,
+    ) {
+        let no_kill = KillFlag::default();
+        let kill = if killed.is_none() { &self.state.kill } else { &no_kill };
+        let slept = self.state.db.locks.sleep_until(Arc::clone(sleeper), LOOK_AGAIN, kill, has_work);
+        if killed.is_none() {
+            *killed = slept.map_err(lock_error).and_then(|_| self.state.check_interrupt()).err();
+        }
+    }
+
     /// Waits for the end of the backup, and sends the pieces of a stream. Returns the number of rows.
     fn await_backup(&self, shared: &Arc<Shared>, sink: &mut dyn ResultSink) -> SqlResult<u64> {
         let db = &self.state.db;
         let (mut rows, mut killed) = (0, None);
-        let no_kill = KillFlag::default();
         loop {
-            // After KILL the thread ends soon.
-            let kill = if killed.is_none() { &self.state.kill } else { &no_kill };
-            let sleeper = Arc::clone(&shared.sleeper);
-            let slept = db.locks.sleep_until(sleeper, LOOK_AGAIN, kill, || shared.has_work());
-            if killed.is_none() {
-                killed = slept.map_err(lock_error).and_then(|_| self.state.check_interrupt()).err();
-            }
+            self.await_thread(&shared.sleeper, &mut killed, || shared.has_work());
             if killed.is_some() || sink.has_hung_up() {
                 shared.control.is_interrupted.store(true, Ordering::Relaxed);
             }

@@ -29,26 +29,22 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use cohort_backup_format::{Manifest, UNFINISHED};
 use cohort_base::Gtid;
-use cohort_clone::client::{Account, Client, Stopper, Tls, text_of};
+use cohort_clone::client::{Account, Client, Stopper, Tls, quoted, text_of};
 use cohort_clone::{Failure, Receiver, Target, discard, replace, stream};
 use cohort_config::{VERSION, VarId, VarValue};
-use cohort_expr::SessionHooks as _;
-use cohort_locks::{KillFlag, Sleeper};
+use cohort_locks::Sleeper;
 use cohort_protocol::ResultSink;
 use cohort_session::files::{check_secure, file_error, files};
 use cohort_session::{CloneReport, CloneStage, Job};
 use cohort_sql::ast::{BackupServer, BackupTarget, CloneInstance, CloneServer};
-use cohort_trx::lock_error;
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 use parking_lot::Mutex;
 
 use crate::session::Session;
 
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const STATE: &str = "Cloning";
 const LOCAL: &str = "LOCAL INSTANCE";
 /// Query for the properties that must be equal.
@@ -244,8 +240,7 @@ fn statements(manifest: &Manifest, connections: &[String]) -> String {
     let mut text = "SET sql_mode = '';\n".to_owned();
     if !connections.is_empty() {
         for source in &manifest.sources {
-            let name = source.connection.replace('\\', "\\\\").replace('\'', "''");
-            text += &format!("RESET SLAVE '{name}' ALL;\n");
+            text += &format!("RESET SLAVE {} ALL;\n", quoted(&source.connection));
         }
     }
     // A replica's clone has the position of the replica.
@@ -447,15 +442,8 @@ impl Session {
     fn await_clone(&self, shared: &Arc<Shared>, place: &Path) -> SqlResult<Manifest> {
         let db = &self.state.db;
         let mut killed = None;
-        let no_kill = KillFlag::default();
         loop {
-            // After KILL the thread ends soon.
-            let kill = if killed.is_none() { &self.state.kill } else { &no_kill };
-            let sleeper = Arc::clone(&shared.sleeper);
-            let slept = db.locks.sleep_until(sleeper, LOOK_AGAIN, kill, || shared.done.lock().is_some());
-            if killed.is_none() {
-                killed = slept.map_err(lock_error).and_then(|_| self.state.check_interrupt()).err();
-            }
+            self.await_thread(&shared.sleeper, &mut killed, || shared.done.lock().is_some());
             if killed.is_some() {
                 shared.interrupt();
             }
