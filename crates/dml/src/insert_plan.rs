@@ -315,7 +315,7 @@ fn columns(binder: &Binder<'_>, table: &Table, names: &[String]) -> SqlResult<Ve
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
         let name = ast::ColumnRef { db: None, table: None, name: name.clone() };
-        let column = binder.scope.column(&name, Clause::InsertInto)?;
+        let column = binder.ctx.column(binder.scope, &name, Clause::InsertInto, Privilege::Insert)?;
         if columns.contains(&column) {
             return Err(SqlError::column_specified_twice(&name.name));
         }

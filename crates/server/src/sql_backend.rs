@@ -110,6 +110,7 @@ impl SqlBackend {
             engines,
             globals: Arc::clone(globals),
             memory: db.memory_limits(),
+            routine_lines: Arc::clone(&db.routine_lines),
             pool_dump: Arc::clone(&pool_dump),
             log: log.clone(),
             stop: OnceLock::new(),
@@ -651,6 +652,7 @@ struct Callbacks {
     audit: Arc<AuditLog>,
     globals: Arc<Globals>,
     memory: MemoryLimits,
+    routine_lines: Arc<RoutineLines>,
     pool_dump: Arc<PoolDump>,
     log: ErrorLog,
     tls: OnceLock<Arc<Tls>>,
@@ -800,6 +802,7 @@ impl ServerCallbacks for Callbacks {
                     return Err(SqlError::new(ErrorCode::UnknownError, storage::SYNC_WITHOUT_ARCHIVE));
                 }
             }
+            VarId::CohortRoutineLines => self.routine_lines.clear(),
             VarId::SessionsMemoryMax => self.memory.set(sessions_memory_max(&self.globals)),
             VarId::InnodbBufferPoolSize => {
                 self.configure(EngineSetting::PoolBytes(self.globals.uint(id) as usize));

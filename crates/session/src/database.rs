@@ -13,7 +13,7 @@ use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
-use cohort_observe::{Events, Statements};
+use cohort_observe::{Events, RoutineLines, Statements};
 use cohort_trx::{BinlogCache, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, anonymous_temp_file};
@@ -162,6 +162,8 @@ pub struct Database {
     pub statements: Statements,
     /// Statements one by one, if they are kept.
     pub events: Events,
+    /// Executions and time of the lines of stored programs, if they are counted.
+    pub routine_lines: Arc<RoutineLines>,
     /// The generators of table and index ids.
     pub ids: Ids,
     /// The tables of information_schema.
@@ -257,6 +259,7 @@ impl Database {
             words: OnceLock::new(),
             functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
+            routine_lines: Arc::default(),
             clones: CloneStatus::default(),
             event_runs: EventRuns::default(),
             event_scheduler_at_start: OnceLock::new(),
