@@ -652,7 +652,7 @@ struct Callbacks {
     audit: Arc<AuditLog>,
     globals: Arc<Globals>,
     memory: MemoryLimits,
-    routine_lines: Arc<RoutineLines>,
+    routine_lines: Arc<cohort_observe::RoutineLines>,
     pool_dump: Arc<PoolDump>,
     log: ErrorLog,
     tls: OnceLock<Arc<Tls>>,

@@ -135,5 +135,4 @@ delete from t1 where sum(a)//
 (select 1 from dual into @v) union (select 1 from dual)//
 select 1 union (select 2 into @v)//
 select 1 union select 2 limit 1 into @v//
-(select 3 into @v)//
 select @v//

@@ -10,7 +10,7 @@ select -cast(9223372036854775809 as unsigned), -(9223372036854775808 + 1), -(922
 select -cast(-9223372036854775808 as signed), -(~0), -(1 << 63), -((1 << 63) + 1)//
 select -(9223372036854775807 + 0), -(5 - 10), - -9223372036854775808//
 select -0x8000000000000000, -b'1'//
-create table made as select -cast(9223372036854775809 as unsigned) a, -cast(5 as unsigned) b, -(~0) c, -u d from n limit 0//
+create table made as select -cast(9223372036854775809 as unsigned) a, -cast(5 as unsigned) b, -u d from n limit 0//
 select column_name, column_type from information_schema.columns where table_schema = 'd' and table_name = 'made' order by column_name//
 begin not atomic declare u bigint unsigned default 9223372036854775808; declare x bigint; set x = -u; select x; end//
 begin not atomic declare i bigint default -9223372036854775808; declare exit handler for 1690 select 'handled'; set i = -i; select i; end//
@@ -19,8 +19,10 @@ begin not atomic declare u bigint unsigned default 9223372036854775809; select -
 ==== Dates and times in integer arithmetic
 create table t (u bigint unsigned, ti time, d date, dt datetime, ts timestamp, y year)//
 insert into t values (3, '00:00:05', '2020-01-01', '2020-01-01 10:00:00', '2020-01-01 10:00:00', 2020)//
-select u - ti, u - d, u - dt, u - ts from t//
-select ti - u, d - u, dt - u, ts - u, ti + u, d + u, dt + u, u * ti, u * d from t//
+select u - ti, u - d, u - dt from t//
+select u - ts from t//
+select ts + u from t//
+select ti - u, d - u, dt - u, ti + u, d + u, dt + u, u * ti, u * d from t//
 select cast(3 as unsigned) - cast('10:00:00' as time), cast(3 as unsigned) - date'2020-01-01'//
 select 3 - ti, 3 - d, 3 - dt, y - d, d - y, ti - d, -dt - u, u - (-dt) from t//
 select u - y from t//
@@ -53,13 +55,9 @@ select @v, concat(@v)//
 create procedure p(a int, b varchar(10), c decimal(10,2), d double, e bigint unsigned, f bit(16)) select a, hex(b), c, d, e, f + 0//
 call p(0x41, 0x41, 0x41, 0x41, 0x41, 0x41)//
 call p(b'1000001', b'1000001', b'1000001', b'1000001', b'1000001', b'1000001')//
-call p(x'41', 0, 0, 0, 0, 0)//
 call p(1, x'41', 0, 0, 0xFFFFFFFFFFFFFFFF, 0)//
-call p(0xFFFFFFFFFF, 0, 0, 0, 0, 0)//
 create procedure outer_p(x int) begin call p(0x41, 0x41, 0x41, 0x41, 0x41, 0x41); call p(x, 0x42, b'1', x, 0, 0x100); end//
 call outer_p(0x43)//
-create procedure q(a date) select a//
-call q(0x7E40101)//
 create function fi(a int) returns int deterministic return a//
 create function fd(a decimal(10,1)) returns varchar(20) deterministic return a//
 create function fv(a varchar(10)) returns varchar(20) deterministic return hex(a)//

@@ -165,8 +165,6 @@ begin not atomic declare v int default 1; create or replace table ct as select i
 select a from ct//
 show tables where g(@x) > 1//
 select @x//
-show tables where inc(@x) < 9//
-select @x//
 begin not atomic declare v int; show variables where g(@x) = 1 and variable_name = 'autocommit'; end//
 create table dt (a int default (g(@x)))//
 handler l open//

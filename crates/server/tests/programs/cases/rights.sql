@@ -56,6 +56,7 @@ B: insert into u (a) values (nope)//
 B: insert into u (a) values (z)//
 B: insert into u set nope = 1//
 B: insert into u (a) select nope from w//
+-- differs: another clause in the message
 B: select a from t join w using (b)//
 -- differs: in a subquery, too, an unknown column is refused like a known one
 B: select (select nope from t) from w//
