@@ -122,8 +122,8 @@ fn is_unsigned_result(args: &[Expr]) -> bool {
 }
 
 fn is_point_in_time(arg: &Expr) -> bool {
-    // As in MariaDB, TIMESTAMP has none.
-    matches!(arg.ty_cow().kind, TypeKind::Date | TypeKind::Time | TypeKind::DateTime)
+    use TypeKind::{Date, DateTime, Time, Timestamp};
+    matches!(arg.ty_cow().kind, Date | Time | DateTime | Timestamp)
 }
 
 fn type_add(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
