@@ -13,6 +13,11 @@
 //! cohort-clone.moving   all old files are away. Files of the clone are moved into the data directory
 //!   | the directory is empty, and removed
 //! cohort-clone.old      removed once a server has opened the new data
+//!   | the new data cannot be opened: rename
+//! cohort-clone.back     the old data, on their way back. Files of the clone are moved to cohort-clone.failed
+//!   | rename
+//! cohort-clone.moving   as above, with the old data
+//! cohort-clone.failed   removed once a server has opened the old data again
 //! ```
 //!
 //! # Invariants
@@ -25,8 +30,9 @@
 //!   option files, error logs.
 //!
 //! # On failure
-//! An error leaves a state from which the next start continues. If the new data cannot be opened, the old
-//! ones are in `cohort-clone.old`: the error names them, and the operator can move them back.
+//! An error leaves a state from which the next start continues. If the new data cannot be opened, [`undo`]
+//! puts the old ones back with all that belongs to them, and nothing of the clone: its statements would set
+//! the position of the old data to the donor's.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -37,6 +43,10 @@ const NEW: &str = "cohort-clone.new";
 const READY: &str = "cohort-clone.ready";
 const MOVING: &str = "cohort-clone.moving";
 const OLD: &str = "cohort-clone.old";
+const BACK: &str = "cohort-clone.back";
+const FAILED: &str = "cohort-clone.failed";
+/// The directories that no move takes along.
+const PLACES: [&str; 6] = [NEW, READY, MOVING, OLD, BACK, FAILED];
 
 /// Statements that the first start in a clone runs before it serves clients.
 pub const STATEMENTS: &str = "cohort-clone.sql";
@@ -73,7 +83,7 @@ pub fn commit(datadir: &Path) -> io::Result<()> {
 
 /// Returns whether a clone waits to be put in place.
 pub fn is_pending(datadir: &Path) -> bool {
-    datadir.join(READY).exists() || datadir.join(MOVING).exists()
+    [READY, MOVING, BACK].iter().any(|place| datadir.join(place).exists())
 }
 
 /// Puts a clone that is complete in place of the old data, or continues to. Returns whether there was one.
@@ -86,21 +96,25 @@ type Rename<'r> = dyn Fn(&Path, &Path) -> io::Result<()> + 'r;
 
 fn complete_by(datadir: &Path, is_data: &dyn Fn(&str) -> bool, rename: &Rename<'_>) -> io::Result<bool> {
     remove(&datadir.join(NEW))?;
-    let (ready, moving, old) = (datadir.join(READY), datadir.join(MOVING), datadir.join(OLD));
-    if ready.exists() {
-        match fs::create_dir(&old) {
+    let moving = datadir.join(MOVING);
+    for (place, away) in [(READY, OLD), (BACK, FAILED)] {
+        let (place, away) = (datadir.join(place), datadir.join(away));
+        if !place.exists() {
+            continue;
+        }
+        match fs::create_dir(&away) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => sync(datadir)?,
         }
-        let new: BTreeSet<String> = names(&ready)?.into_iter().collect();
+        let new: BTreeSet<String> = names(&place)?.into_iter().collect();
         for name in names(datadir)? {
-            if ![READY, OLD].contains(&name.as_str()) && (is_data(&name) || new.contains(&name)) {
-                rename(&datadir.join(&name), &old.join(&name))?;
+            if !PLACES.contains(&name.as_str()) && (is_data(&name) || new.contains(&name)) {
+                rename(&datadir.join(&name), &away.join(&name))?;
             }
         }
-        sync(&old)?;
+        sync(&away)?;
         sync(datadir)?;
-        rename(&ready, &moving)?;
+        rename(&place, &moving)?;
         sync(datadir)?;
     }
     if !moving.exists() {
@@ -115,14 +129,24 @@ fn complete_by(datadir: &Path, is_data: &dyn Fn(&str) -> bool, rename: &Rename<'
     Ok(true)
 }
 
-/// Returns where the data from before the last clone are, if they are there.
-pub fn old_data(datadir: &Path) -> Option<PathBuf> {
+/// Returns the data from before a clone that no server has opened yet, if there are any.
+pub fn replaced(datadir: &Path) -> Option<PathBuf> {
     Some(datadir.join(OLD)).filter(|old| old.exists())
 }
 
-/// Removes the data from before the last clone: a server has opened the new ones.
-pub fn remove_old(datadir: &Path) -> io::Result<()> {
-    remove(&datadir.join(OLD))
+/// Makes the data from before the last clone those of the next start: the clone cannot be opened. Nothing is
+/// moved yet, because this process may still write.
+pub fn undo(datadir: &Path) -> io::Result<()> {
+    // A clone that failed before is of no use.
+    remove(&datadir.join(FAILED))?;
+    fs::rename(datadir.join(OLD), datadir.join(BACK))?;
+    sync(datadir)
+}
+
+/// Removes what the last clone has replaced, or the clone that has failed: a server has opened the data.
+pub fn remove_replaced(datadir: &Path) -> io::Result<()> {
+    remove(&datadir.join(OLD))?;
+    remove(&datadir.join(FAILED))
 }
 
 #[cfg(test)]
@@ -182,10 +206,49 @@ mod tests {
                 assert!(complete(dir, &is_data).expect("the next start"), "stop {stop}");
             }
             assert_eq!(state(dir), of([n, n, n, n, None, n, Some("own")]), "stop {stop}");
-            let old = old_data(dir).expect("kept until the new data were opened");
+            let old = dir.join(OLD);
             assert_eq!(state(&old), of([o, o, o, o, o, o, None]), "stop {stop}");
-            remove_old(dir).expect("removed");
-            assert!(old_data(dir).is_none() && !complete(dir, &is_data).expect("nothing is left"));
+            remove_replaced(dir).expect("removed");
+            assert!(replaced(dir).is_none() && !complete(dir, &is_data).expect("nothing is left"));
+            assert!(undo(dir).is_err(), "nothing to go back to");
+            if !is_interrupted {
+                assert!(stop > 8, "every rename was interrupted once");
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn a_clone_that_cannot_be_opened_gives_way_to_the_old_data_whole() {
+        let (o, n) = (Some("old"), Some("new"));
+        for stop in 0.. {
+            let dir = tempfile::tempdir().expect("made");
+            let dir = dir.path();
+            DATA.iter().chain(&["mb.000002"]).for_each(|name| write(dir, name, "old"));
+            write(dir, "key.pem", "own");
+            let place = place(dir).expect("nothing is there");
+            DATA.iter().for_each(|name| write(&place, name, "new"));
+            // A start in the clone has made a file of data that the old data do not have.
+            let of_clone = |name: &str| is_data(name) || name == "xa";
+            write(&place, "xa", "new");
+            commit(dir).expect("renamed");
+            assert!(complete(dir, &of_clone).expect("in place"));
+            let left = Cell::new(stop);
+            let rename = |from: &Path, to: &Path| match left.replace(left.get() - 1) {
+                0 => Err(io::Error::other("crash")),
+                _ => fs::rename(from, to),
+            };
+            undo(dir).expect("decided");
+            let is_interrupted = complete_by(dir, &of_clone, &rename).is_err();
+            assert_eq!(is_pending(dir), is_interrupted, "a start after the crash knows");
+            if is_interrupted {
+                assert!(complete(dir, &of_clone).expect("the next start"), "stop {stop}");
+            }
+            assert_eq!(state(dir), of([o, o, o, o, o, None, Some("own")]), "stop {stop}");
+            assert_eq!(state(&dir.join(FAILED)), of([n, n, n, n, None, n, None]), "stop {stop}");
+            assert!(!is_pending(dir) && replaced(dir).is_none(), "stop {stop}");
+            remove_replaced(dir).expect("removed");
+            assert!(!dir.join(FAILED).exists());
             if !is_interrupted {
                 assert!(stop > 8, "every rename was interrupted once");
                 return;
