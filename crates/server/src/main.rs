@@ -660,7 +660,9 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
         empty if empty.is_empty() => format!("{}.pid", machine::host_name()),
         given => given,
     };
-    put(VarId::PidFile, &path.join(pid_file).display().to_string());
+    let pid_file = path.join(pid_file);
+    put(VarId::PidFile, &pid_file.display().to_string());
+    put(VarId::LogError, &options.log_error.file(&pid_file));
     if let Some(base) = &options.log_bin {
         let base = path.join(base);
         put(VarId::LogBinBasename, &base.display().to_string());
