@@ -216,7 +216,7 @@ mod tests {
     enum Change {
         CreateDir(PathBuf),
         Rename(PathBuf, PathBuf),
-        /// Of a directory that has names the contents are lost.
+        /// The contents of the directory are lost with it.
         RemoveAll(PathBuf),
     }
 
@@ -378,8 +378,8 @@ mod tests {
             .collect()
     }
 
-    /// Starts again and again until a start is not interrupted. The power fails later and later. `check` looks
-    /// at what each start finds.
+    /// Starts again and again until a start is not interrupted. The power fails later and later. `check`
+    /// looks at what each start finds.
     fn settled(mut names: Names, seed: u64, check: &dyn Fn(&Fragile)) -> Names {
         let d = Path::new(D);
         for again in 1.. {
