@@ -587,7 +587,7 @@ with_inert_settings! { settings! {
     Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory for temporary files of large sorts, joins and groupings, and of temporary tables.");
     PluginDir = Setting::global("plugin_dir", path("")).read_only().no_effect("there are no plugins").doc("Directory of plugins.");
     PidFile = Setting::global("pid_file", path("")).read_only().doc("File with the server's process ID.");
-    LogError = Setting::global("log_error", path("")).read_only().doc("Error log file. Empty: standard error.");
+    LogError = Setting::global("log_error", path("")).read_only().doc("Error log file. A name without a suffix gets .err. Without a value: the path of pid_file with the suffix .err. Without the option, or with skip_log_error: standard error.");
     OpenFilesLimit = Setting::global("open_files_limit", num(0, 0, U32)).read_only().doc("Maximum number of open files. 0: as many as allowed. At the start `max_connections` is lowered to what this allows; 32 files are reserved for logs and checkpoints.");
     CoreFile = Setting::inert("core_file", flag(false), "the system decides").read_only().doc("Write a core file.");
     LargePages = Setting::inert("large_pages", flag(false), "memory is the allocator's").read_only().doc("Use large pages.");

@@ -148,7 +148,7 @@ impl InsertPlan {
         let updated: Vec<usize> = assignments_of(&on_duplicate).iter().map(|a| a.column).collect();
         let mut steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
         // MariaDB reports those of INSERT .. SELECT before the hooks run.
-        if matches!(rows, Rows::Values(_)) {
+        if matches!(insert.source, ast::InsertSource::Values(_)) {
             steps.leave_to_hooks(&table, &mut unnamed);
         }
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };

@@ -115,6 +115,7 @@ impl SqlBackend {
             log: log.clone(),
             stop: OnceLock::new(),
             restarts: AtomicBool::new(false),
+            restart_obstacle: OnceLock::new(),
             workers: OnceLock::new(),
             tls: OnceLock::new(),
             replicas: OnceLock::new(),
@@ -151,6 +152,11 @@ impl SqlBackend {
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server with the same backend is stopped through the first.
         let _ = self.callbacks.stop.set(stop);
+    }
+
+    /// Sets the function that finds what prevents a new start of this program; once, when the server runs.
+    pub fn on_restart(&self, obstacle: Box<dyn Fn() -> Option<String> + Send + Sync>) {
+        let _ = self.callbacks.restart_obstacle.set(obstacle);
     }
 
     /// Returns whether the server starts again after the stop that was requested.
@@ -659,6 +665,7 @@ struct Callbacks {
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// The stop is a restart.
     restarts: AtomicBool,
+    restart_obstacle: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     workers: OnceLock<Arc<Workers>>,
     /// Set when the replica side is open.
     replicas: OnceLock<Arc<Replicas>>,
@@ -751,6 +758,10 @@ impl ServerCallbacks for Callbacks {
         if let Some(stop) = self.stop.get() {
             stop();
         }
+    }
+
+    fn restart_obstacle(&self) -> Option<String> {
+        self.restart_obstacle.get().and_then(|obstacle| obstacle())
     }
 
     fn request_restart(&self) {

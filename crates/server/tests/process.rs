@@ -137,7 +137,7 @@ const MISTAKES: &[(&str, i32, &[&str])] = &[
     (
         "--datadir=DIR/data --log-error=DIR/no/log",
         1,
-        &["Can't open the error log 'DIR/no/log'", "--log-error"],
+        &["Can't open the error log 'DIR/no/log.err'", "--log-error"],
     ),
     ("--datadir=DIR/data --pid-file=DIR/no/pid", 1, &["Can't write the pid file 'DIR/no/pid'", "--pid-file"]),
     (
@@ -529,7 +529,7 @@ fn the_service_manager_and_the_log_receive_the_progress_of_the_start() {
     let path = scratch.path().join("notify");
     let manager = UnixDatagram::bind(&path).expect("bound");
     manager.set_read_timeout(Some(Duration::from_secs(60))).expect("set");
-    let log = scratch.path().join("log");
+    let log = scratch.path().join("log.err");
     let in_scratch = |option: &str, name: &str| format!("--{option}={}", scratch.path().join(name).display());
     let made = run(
         env!("CARGO_BIN_EXE_cohortd"),

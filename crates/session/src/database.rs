@@ -115,6 +115,11 @@ pub trait ServerCallbacks: Send + Sync {
     /// Requests a shutdown of the server after the reply to this statement.
     fn request_stop(&self);
 
+    /// Returns why the program could not start again with its options, if that is so.
+    fn restart_obstacle(&self) -> Option<String> {
+        None
+    }
+
     /// Requests a shutdown after the reply to this statement, and a new start of the same program.
     fn request_restart(&self) {
         self.request_stop();
