@@ -5,8 +5,8 @@
 //! at least one sees the other. A lock whose process no longer runs on this machine is removed. Other locks
 //! that were left by a killed command are removed by `--unlock`.
 //!
-//! In a repository without room for a lock, a command that deletes marks it by an empty object, so that it can
-//! make room. Such a lock names no holder: if its command is killed, only `--unlock` removes it.
+//! In a repository without room for a lock, a command that deletes marks it by an empty object, so that it
+//! can make room. Such a lock names no holder: if its command is killed, only `--unlock` removes it.
 
 use serde::{Deserialize, Serialize};
 

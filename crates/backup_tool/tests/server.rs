@@ -762,7 +762,7 @@ fn the_commands_of_the_pages_run() {
     assert!(count > 20, "{count}");
 }
 
-/// What the kept backups contain.
+/// The contents of the kept backups.
 const KEPT: &str = "SELECT COUNT(*), SUM(id), MIN(note), MAX(note) FROM kept.t";
 
 /// Kept backups of a server: a repository whose second backup joins an incremental one, and a directory of

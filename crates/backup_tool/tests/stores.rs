@@ -186,7 +186,7 @@ impl Change {
     }
 }
 
-/// What a disk has of a repository.
+/// The contents of a disk with a repository.
 #[derive(Clone, Default)]
 struct Disk {
     /// Files by name, with the numbers of their contents.

@@ -473,7 +473,7 @@ fn archive_options(tools: &Tools, name: &str) -> Result<(PathBuf, PathBuf, [Stri
     Ok((repository, key, options))
 }
 
-/// What was seen of a server and its archive while a load ran.
+/// Measurements of a server and its archive during a load.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     lag_seconds: u64,

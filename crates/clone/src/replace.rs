@@ -12,7 +12,12 @@
 //!   | rename
 //! cohort-clone.moving   all old files are away. Files of the clone are moved into the data directory
 //!   | the directory is empty, and removed
-//! cohort-clone.old      removed once a server has opened the new data
+//! cohort-clone.old      removed once a server has started with the new data
+//!   | undo: rename, if the server cannot start with the clone
+//! cohort-clone.back     the old data, on their way back. Files of the clone are moved to cohort-clone.failed
+//!   | rename
+//! cohort-clone.moving   as above, with the old data
+//! cohort-clone.failed   removed once a server has started with the old data again
 //! ```
 //!
 //! # Invariants
@@ -25,8 +30,9 @@
 //!   option files, error logs.
 //!
 //! # On failure
-//! An error leaves a state from which the next start continues. If the new data cannot be opened, the old
-//! ones are in `cohort-clone.old`: the error names them, and the operator can move them back.
+//! An error leaves a state from which the next start continues. If the server cannot start with the new
+//! data, [`undo`] puts the old ones back with all that belongs to them, and nothing of the clone: its
+//! statements would set the position of the old data to the donor's.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -37,6 +43,10 @@ const NEW: &str = "cohort-clone.new";
 const READY: &str = "cohort-clone.ready";
 const MOVING: &str = "cohort-clone.moving";
 const OLD: &str = "cohort-clone.old";
+const BACK: &str = "cohort-clone.back";
+const FAILED: &str = "cohort-clone.failed";
+/// The directories that no move takes along.
+const PLACES: [&str; 6] = [NEW, READY, MOVING, OLD, BACK, FAILED];
 
 /// Statements that the first start in a clone runs before it serves clients.
 pub const STATEMENTS: &str = "cohort-clone.sql";
@@ -119,7 +129,7 @@ pub fn is_pending(datadir: &Path) -> bool {
 }
 
 fn is_pending_in(tree: &dyn Tree, datadir: &Path) -> bool {
-    tree.exists(&datadir.join(READY)) || tree.exists(&datadir.join(MOVING))
+    [READY, MOVING, BACK].iter().any(|place| tree.exists(&datadir.join(place)))
 }
 
 /// Puts a clone that is complete in place of the old data, or continues to. Returns whether there was one.
@@ -130,19 +140,23 @@ pub fn complete(datadir: &Path, is_data: &dyn Fn(&str) -> bool) -> io::Result<bo
 
 fn complete_in(tree: &dyn Tree, datadir: &Path, is_data: &dyn Fn(&str) -> bool) -> io::Result<bool> {
     tree.remove_all(&datadir.join(NEW))?;
-    let (ready, moving, old) = (datadir.join(READY), datadir.join(MOVING), datadir.join(OLD));
-    if tree.exists(&ready) {
-        tree.create_dir(&old)?;
+    let moving = datadir.join(MOVING);
+    for (place, away) in [(READY, OLD), (BACK, FAILED)] {
+        let (place, away) = (datadir.join(place), datadir.join(away));
+        if !tree.exists(&place) {
+            continue;
+        }
+        tree.create_dir(&away)?;
         tree.sync(datadir)?;
-        let new: BTreeSet<String> = tree.names(&ready)?.into_iter().collect();
+        let new: BTreeSet<String> = tree.names(&place)?.into_iter().collect();
         for name in tree.names(datadir)? {
-            if ![READY, OLD].contains(&name.as_str()) && (is_data(&name) || new.contains(&name)) {
-                tree.rename(&datadir.join(&name), &old.join(&name))?;
+            if !PLACES.contains(&name.as_str()) && (is_data(&name) || new.contains(&name)) {
+                tree.rename(&datadir.join(&name), &away.join(&name))?;
             }
         }
-        tree.sync(&old)?;
+        tree.sync(&away)?;
         tree.sync(datadir)?;
-        tree.rename(&ready, &moving)?;
+        tree.rename(&place, &moving)?;
         tree.sync(datadir)?;
     }
     if !tree.exists(&moving) {
@@ -159,14 +173,28 @@ fn complete_in(tree: &dyn Tree, datadir: &Path, is_data: &dyn Fn(&str) -> bool) 
     Ok(true)
 }
 
-/// Returns where the data from before the last clone are, if they are there.
-pub fn old_data(datadir: &Path) -> Option<PathBuf> {
+/// Returns the data from before a clone with which no server has started yet, if there are any.
+pub fn replaced(datadir: &Path) -> Option<PathBuf> {
     Some(datadir.join(OLD)).filter(|old| old.exists())
 }
 
-/// Removes the data from before the last clone: a server has opened the new ones.
-pub fn remove_old(datadir: &Path) -> io::Result<()> {
-    RealTree.remove_all(&datadir.join(OLD))
+/// Makes the data from before the last clone those of the next start. Nothing is moved yet, because this
+/// process may still write.
+pub fn undo(datadir: &Path) -> io::Result<()> {
+    undo_in(&RealTree, datadir)
+}
+
+fn undo_in(tree: &dyn Tree, datadir: &Path) -> io::Result<()> {
+    // A clone that failed before is of no use.
+    tree.remove_all(&datadir.join(FAILED))?;
+    tree.rename(&datadir.join(OLD), &datadir.join(BACK))?;
+    tree.sync(datadir)
+}
+
+/// Removes what the last clone has replaced, or the clone that has failed: a server has started.
+pub fn remove_replaced(datadir: &Path) -> io::Result<()> {
+    RealTree.remove_all(&datadir.join(OLD))?;
+    RealTree.remove_all(&datadir.join(FAILED))
 }
 
 #[cfg(test)]
@@ -188,7 +216,7 @@ mod tests {
     enum Change {
         CreateDir(PathBuf),
         Rename(PathBuf, PathBuf),
-        /// Of a directory that has names the contents are lost.
+        /// The contents of the directory are lost with it.
         RemoveAll(PathBuf),
     }
 
@@ -342,12 +370,62 @@ mod tests {
 
     /// Returns the files of a directory, without those of clones.
     fn files(names: &Names, dir: &Path) -> Vec<(PathBuf, &'static str)> {
-        let of_clones = [NEW, READY, MOVING, OLD].map(|name| dir.join(name));
+        let of_clones = PLACES.map(|name| dir.join(name));
         let within = names.iter().filter_map(|(name, text)| Some((name, (*text)?)));
         within
             .filter(|(name, _)| !of_clones.iter().any(|clone| name.starts_with(clone)))
             .filter_map(|(name, text)| Some((name.strip_prefix(dir).ok()?.to_owned(), text)))
             .collect()
+    }
+
+    /// Starts again and again until a start is not interrupted. The power fails later and later. `check`
+    /// looks at what each start finds.
+    fn settled(mut names: Names, seed: u64, check: &dyn Fn(&Fragile)) -> Names {
+        let d = Path::new(D);
+        for again in 1.. {
+            let tree = Fragile::new(names, again * (1 + (seed as u32) % 4));
+            check(&tree);
+            if complete_in(&tree, d, &is_data).is_ok() {
+                // Its last step may be lost, and is repeated.
+                let tree = Fragile::new(tree.after_power_failure(seed / 2), u32::MAX);
+                complete_in(&tree, d, &is_data).expect("no failure");
+                return tree.live();
+            }
+            names = tree.after_power_failure(seed + u64::from(again));
+        }
+        unreachable!("a start has enough steps in the end")
+    }
+
+    #[test]
+    fn a_power_failure_at_any_step_of_going_back_leaves_the_new_data_or_the_old() {
+        let d = Path::new(D);
+        let old = files(&before(), d);
+        let tree = Fragile::new(before(), u32::MAX);
+        commit_in(&tree, d).and_then(|()| complete_in(&tree, d, &is_data)).expect("no failure");
+        let whole = tree.live();
+        let new = files(&whole, d);
+        let (mut unchanged, mut is_over) = (0, false);
+        for step in 1.. {
+            for seed in 0..60 {
+                let tree = Fragile::new(whole.clone(), step);
+                let decided = undo_in(&tree, d).is_ok();
+                is_over |= decided && complete_in(&tree, d, &is_data).is_ok();
+                let names = settled(tree.after_power_failure(seed), seed, &|_| {});
+                let found = files(&names, d);
+                if found == new {
+                    assert!(!decided, "step {step} seed {seed}: it was decided");
+                    unchanged += 1;
+                    continue;
+                }
+                assert_eq!(found, old, "step {step} seed {seed}");
+                let of_clone: Vec<_> = new.iter().filter(|(_, text)| *text == "new").cloned().collect();
+                assert_eq!(files(&names, &d.join(FAILED)), of_clone, "step {step} seed {seed}");
+            }
+            if is_over {
+                break;
+            }
+        }
+        assert!(unchanged > 0);
     }
 
     #[test]
@@ -367,22 +445,10 @@ mod tests {
                 let committed = commit_in(&tree, d).is_ok();
                 let done = committed && complete_in(&tree, d, &is_data).is_ok();
                 is_over |= done;
-                // The power fails again in the next starts, later and later.
-                let mut names = tree.after_power_failure(seed);
-                for again in 1.. {
-                    let tree = Fragile::new(names, again * (1 + (seed as u32) % 4));
-                    let was_pending = is_pending_in(&tree, d);
+                let names = settled(tree.after_power_failure(seed), seed, &|tree| {
+                    let was_pending = is_pending_in(tree, d);
                     assert!(was_pending || !committed || done || files(&tree.live(), d) == new);
-                    if complete_in(&tree, d, &is_data).is_ok() {
-                        names = tree.after_power_failure(seed / 2);
-                        let settled = Fragile::new(names, u32::MAX);
-                        // Its last step may be lost, and is repeated.
-                        complete_in(&settled, d, &is_data).expect("no failure");
-                        names = settled.live();
-                        break;
-                    }
-                    names = tree.after_power_failure(seed + u64::from(again));
-                }
+                });
                 let found = files(&names, d);
                 if found == old {
                     assert!(!committed, "step {step} seed {seed}: the statement had succeeded");
@@ -421,9 +487,9 @@ mod tests {
         assert!(is_pending(dir) && complete(dir, &is_data).expect("moved") && !is_pending(dir));
         assert!(DATA.iter().all(|name| read(name).as_deref() == Some("new")));
         assert_eq!((read("mb.000002"), read("key.pem").as_deref()), (None, Some("old")));
-        let old = old_data(dir).expect("kept until the new data were opened");
+        let old = replaced(dir).expect("kept until the new data were opened");
         assert!(old.join("log/log.000001").exists() && old.join("mb.000002").exists());
-        remove_old(dir).expect("removed");
-        assert!(old_data(dir).is_none());
+        remove_replaced(dir).expect("removed");
+        assert!(replaced(dir).is_none());
     }
 }

@@ -60,7 +60,7 @@ pub struct TlsUse {
     pub proves_certificate: bool,
 }
 
-/// What a client shows and demands.
+/// Identity of a client, and its demands.
 #[derive(Clone, Copy, Debug)]
 pub struct Login<'l> {
     pub user: &'l str,

@@ -190,6 +190,8 @@ with_inert_settings! { settings! {
         .doc("Create the schema sys in a data directory that has never had one. A schema of this name that exists is never changed, and one that was dropped is not created again.");
     CohortTrace = Setting::both("cohort_trace", flag(false)).acts(Session).no_option()
         .doc("Keep the durations of a statement and of the steps of its commit for information_schema.COHORT_TRACE, which the session's next statement reads: SET STATEMENT cohort_trace=1 FOR ...");
+    CohortRoutineLines = Setting::global("cohort_routine_lines", flag(false)).acts(Global)
+        .doc("Count the executions and the time of each line of stored programs: information_schema.ROUTINE_LINES. Setting it removes all counts. While it is on, programs run slower.");
     Userstat = Setting::global("userstat", flag(false)).acts(Statement)
         .doc("Count statements by account and connection, and the rows that they read and change by table and index: USER_STATISTICS, CLIENT_STATISTICS, TABLE_STATISTICS, INDEX_STATISTICS in information_schema, table_io_waits_summary_by_table and the sums of statements by account in performance_schema.");
     LogLayout = Setting::global("log_layout", word(0, &["shared", "separate"])).read_only()

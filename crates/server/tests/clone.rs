@@ -6,8 +6,10 @@ mod certificates;
 mod support;
 
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use certificates::Certificates;
@@ -265,14 +267,49 @@ fn a_clone_ends_by_kill_and_by_its_time_limit() {
         assert!(killed.elapsed() < Duration::from_secs(5));
     });
     let mut of_donor = donor.client();
-    wait_until("the donor's backup ends", || {
-        value(&mut of_donor, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'Backing up'")
-            == "0"
-    });
+    let mut wait_for_donor = || {
+        let running = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'Backing up'";
+        wait_until("the donor's backup ends", || value(&mut of_donor, running) == "0");
+    };
+    wait_for_donor();
     assert!(!new.exists());
     let limited = format!("SET STATEMENT max_statement_time=1 FOR {sql}");
     assert_eq!(error_code(client.query_drop(limited)), 1969);
     assert!(!new.exists());
+    wait_for_donor();
+    // The second connection, which asks for the size, gets no answer.
+    let (port, second) = first_connection_only(donor.port);
+    let sql = format!("SET GLOBAL clone_valid_donor_list = '127.0.0.1:{port}'");
+    watcher.query_drop(sql).expect("set");
+    let sql = clone_of(&donor, &format!("DATA DIRECTORY '{}' REQUIRE NO SSL", new.display()));
+    let sql = sql.replace(&donor.port.to_string(), &port.to_string());
+    std::thread::scope(|scope| {
+        let cloning = scope.spawn(|| client.query_drop(&sql));
+        let held = second.recv_timeout(Duration::from_secs(30)).expect("it connects twice");
+        let killed = Instant::now();
+        watcher.query_drop(format!("KILL QUERY {id}")).expect("killed");
+        assert_eq!(error_code(cloning.join().expect("ends")), 1317);
+        assert!(killed.elapsed() < Duration::from_secs(5));
+        drop(held);
+    });
+}
+
+/// Starts a proxy that passes on the first connection. The receiver gets the second one, which has no answer.
+fn first_connection_only(to: u16) -> (u16, Receiver<TcpStream>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let (give, second) = channel();
+    std::thread::spawn(move || {
+        let (client, _) = listener.accept().expect("the first");
+        let server = TcpStream::connect(("127.0.0.1", to)).expect("the server");
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            let (mut from, mut to) = (from.try_clone().expect("cloned"), to.try_clone().expect("cloned"));
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        }
+        let (held, _) = listener.accept().expect("the second");
+        let _ = give.send(held);
+    });
+    (port, second)
 }
 
 #[test]
@@ -302,9 +339,22 @@ fn a_replica_that_lost_its_position_repairs_itself_by_one_statement() {
     });
     list(&replica, &donor);
     let identity = value(&mut client, "SELECT @@server_uid");
-    client.query_drop(clone_of(&donor, "REQUIRE SSL")).expect("cloned");
+    // A connection that is made meanwhile is kept.
+    donor.client().query_drop("SET GLOBAL backup_mib_per_s = 3").expect("set");
+    let mut other = replica.client();
+    std::thread::scope(|scope| {
+        let cloning = scope.spawn(|| client.query_drop(clone_of(&donor, "REQUIRE SSL")));
+        let progress =
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'Cloning' AND PROGRESS > 0";
+        wait_until("it copies", || value(&mut other, progress) == "1");
+        other.query_drop("CHANGE MASTER 'extra' TO master_host='other-host'").expect("changed");
+        cloning.join().expect("ends").expect("cloned");
+    });
     wait_for_restart(&replica, "SELECT COUNT(*) FROM test.t", "51");
     let mut client = replica.client();
+    let extra = support::rows(&mut client, "SHOW SLAVE 'extra' STATUS");
+    assert!(extra.contains("other-host"), "{extra}");
+    client.query_drop("STOP SLAVE 'extra'; RESET SLAVE 'extra' ALL").expect("reset");
     assert_eq!(value(&mut client, "SELECT @@server_uid"), identity);
     assert_eq!(value(&mut client, "SHOW TABLES FROM test LIKE 't'"), "t");
     assert_eq!(
@@ -567,4 +617,50 @@ fn a_replica_that_clones_a_replica_continues_from_the_same_source() {
     assert_eq!(value(&mut third.client(), "SELECT @@gtid_slave_pos"), position);
     third.client().query_drop("START SLAVE").expect("it knows the source");
     rows(&third, "51");
+
+#[test]
+fn a_clone_that_cannot_be_started_gives_way_to_the_old_data() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut donor = donor(folder.path(), "donor", &[]);
+    donor.stop();
+    let (clone, datadir) = (folder.path().join("donor"), folder.path().join("recipient"));
+    let options = ["--log-bin=mb", "--server-id=12"];
+    let mut recipient = Cohort::start(folder.path(), "recipient", &options);
+    let mut client = recipient.client();
+    client
+        .query_drop("CREATE TABLE test.which (who CHAR(9)); INSERT INTO test.which VALUES ('own')")
+        .expect("made");
+    client.query_drop("SET GLOBAL gtid_slave_pos = '3-3-3'").expect("set");
+    // The second one is damaged; the third has statements for its first start that fail.
+    for (statements, is_damaged) in [("SELECT 1", true), ("SELECT 'no end", false)] {
+        recipient.stop();
+        fs::create_dir(datadir.join("cohort-clone.ready")).expect("made");
+        let copied = std::process::Command::new("cp")
+            .args(["-a", "--", "catalog", "log", "innodb", "cohort.version", "mb.000001", "mb.index"])
+            .arg(datadir.join("cohort-clone.ready"))
+            .current_dir(&clone)
+            .status();
+        assert!(copied.expect("runs").success());
+        let statements = format!("SET GLOBAL gtid_slave_pos = '4-4-4';\n{statements};\n");
+        fs::write(datadir.join("cohort-clone.ready/cohort-clone.sql"), statements).expect("written");
+        if is_damaged {
+            fs::remove_dir_all(datadir.join("cohort-clone.ready/innodb")).expect("removed");
+            fs::write(datadir.join("cohort-clone.ready/innodb"), "no directory").expect("written");
+        }
+        recipient.restart();
+        let mut client = recipient.client();
+        assert_eq!(value(&mut client, "SELECT who FROM test.which"), "own");
+        assert_eq!(value(&mut client, "SELECT @@gtid_slave_pos"), "3-3-3", "nothing of the clone was run");
+        for gone in ["cohort-clone.sql", "cohort-clone.old", "cohort-clone.failed"] {
+            assert!(!datadir.join(gone).exists(), "{gone}");
+        }
+        assert!(recipient.log().contains("could not start with the clone"), "{}", recipient.log());
+    }
+    // A crash before the removal of the file repeats the statements of a first start.
+    recipient.stop();
+    let statements =
+        "BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR 1617 BEGIN END; RESET SLAVE 'x' ALL; END;";
+    fs::write(datadir.join("cohort-clone.sql"), statements).expect("written");
+    recipient.restart();
+    assert!(!datadir.join("cohort-clone.sql").exists());
 }
