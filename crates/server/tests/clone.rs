@@ -617,6 +617,7 @@ fn a_replica_that_clones_a_replica_continues_from_the_same_source() {
     assert_eq!(value(&mut third.client(), "SELECT @@gtid_slave_pos"), position);
     third.client().query_drop("START SLAVE").expect("it knows the source");
     rows(&third, "51");
+}
 
 #[test]
 fn a_clone_that_cannot_be_started_gives_way_to_the_old_data() {
