@@ -22,7 +22,7 @@ use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
 use crate::program::running::RunningPrograms;
 use crate::shared_caches::SharedCaches;
-use crate::work::{PlanNotes, SlowEntry, Work};
+use crate::work::{SlowEntry, SlowNotes, Work};
 
 /// A connection's session. Dropping it rolls back the open transaction.
 pub struct Session {
@@ -53,7 +53,7 @@ pub struct Session {
     /// Text that EXECUTE has run; the audit log shows it instead of the EXECUTE statement.
     pub(crate) executed_text: Option<Arc<[u8]>>,
     /// Plan information of the running statement, for the slow log.
-    pub(crate) plan_notes: PlanNotes,
+    pub(crate) slow_notes: Option<Box<SlowNotes>>,
     /// Wall-clock time of the last reading. The clock is read at the start and at the end of each statement;
     /// all code that needs these times shares the readings.
     pub(crate) clock_us: u64,
@@ -121,7 +121,7 @@ impl Session {
             remembered: RememberedTexts::default(),
             work: Work::default(),
             executed_text: None,
-            plan_notes: PlanNotes::default(),
+            slow_notes: None,
             clock_us: 0,
         };
         session.bind_writer();
@@ -245,10 +245,13 @@ impl Session {
                 break;
             }
             any = true;
-            let watch = self.watch("Query", text);
+            let mut watch = self.watch("Query", text);
+            if at > 0 {
+                watch.replied = sink.bytes();
+            }
             let succeeded = self.run_text(text, more, sink);
             self.profiled(watch, rest);
-            self.watched(watch, text, (&[], &[]));
+            self.watched(watch, text, (&[], &[]), sink);
             if !succeeded || !more {
                 break;
             }

@@ -11,6 +11,7 @@ mod published;
 mod session_sums;
 mod shards;
 mod statements;
+mod statements_file;
 mod sync;
 
 pub use directory::{Sample, StatementKey};
@@ -25,3 +26,4 @@ pub use published::Published;
 pub use session_sums::SessionSums;
 pub use shards::{KindTimes, Totals};
 pub use statements::{StatementRef, StatementRow, Statements};
+pub use statements_file::KindNames;

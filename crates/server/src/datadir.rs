@@ -484,6 +484,7 @@ mod tests {
             "mbx",
             "server_audit.log",
             "metrics_history.bin",
+            "statement_statistics.bin",
             "logs",
             "log_of_mine",
             "slow.log",
