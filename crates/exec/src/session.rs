@@ -21,6 +21,7 @@ use crate::frame::{Frame, Pending, RememberedTexts};
 use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
 use crate::program::running::RunningPrograms;
+use crate::session_log::LogSettings;
 use crate::shared_caches::SharedCaches;
 use crate::work::{SlowEntry, SlowNotes, Work};
 
@@ -54,6 +55,7 @@ pub struct Session {
     pub(crate) executed_text: Option<Arc<[u8]>>,
     /// Plan information of the running statement, for the slow log.
     pub(crate) slow_notes: Option<Box<SlowNotes>>,
+    pub(crate) log_settings: LogSettings,
     /// Wall-clock time of the last reading. The clock is read at the start and at the end of each statement;
     /// all code that needs these times shares the readings.
     pub(crate) clock_us: u64,
@@ -122,6 +124,7 @@ impl Session {
             work: Work::default(),
             executed_text: None,
             slow_notes: None,
+            log_settings: LogSettings::UNKNOWN,
             clock_us: 0,
         };
         session.bind_writer();
@@ -383,6 +386,7 @@ impl Session {
             (self.state.identity.account_limits.take(), self.state.identity.role.take());
         let shared = shared_by(&self.trx);
         self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
+        self.log_settings = LogSettings::UNKNOWN;
         (self.state.identity.account_limits, self.state.identity.role) = (account_limits, role);
         self.state.set_schema(schema);
         self.bind_writer();

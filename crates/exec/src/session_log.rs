@@ -32,15 +32,57 @@ pub(crate) struct Watch {
     pub replied: u64,
 }
 
+/// Settings that every statement needs, for the logs.
+#[derive(Clone, Copy)]
+pub(crate) struct LogSettings {
+    /// Version of the session's variables that they were read from.
+    version: u64,
+    /// `cohort_trace`.
+    pub traces: bool,
+    /// `profiling`.
+    profiles: bool,
+    /// `log_slow_verbosity` asks for measurements.
+    measures: bool,
+    /// `long_query_time` in microseconds.
+    slow_us: u64,
+}
+
+impl LogSettings {
+    /// Settings that were never read.
+    pub const UNKNOWN: LogSettings =
+        LogSettings { version: u64::MAX, traces: false, profiles: false, measures: false, slow_us: 0 };
+}
+
 impl Session {
+    /// Returns these settings.
+    #[inline]
+    pub(crate) fn log_settings(&mut self) -> &LogSettings {
+        if self.log_settings.version != self.state.settings.vars.version() {
+            self.read_log_settings();
+        }
+        &self.log_settings
+    }
+
+    #[cold]
+    fn read_log_settings(&mut self) {
+        let vars = &self.state.settings.vars;
+        self.log_settings = LogSettings {
+            version: vars.version(),
+            traces: vars.flag(VarId::CohortTrace),
+            profiles: vars.flag(VarId::Profiling),
+            measures: self.verbosity().measures(),
+            slow_us: (vars.double(VarId::LongQueryTime) * 1e6) as u64,
+        };
+    }
+
     /// Begins the measurements of a statement at the last clock reading, and writes it to the general log.
     pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
         self.begin_frame();
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general(command, text);
         }
-        let profiled = self.state.settings.vars.flag(VarId::Profiling);
-        if self.verbosity().measures() && self.has_slow_log() {
+        let LogSettings { profiles: profiled, measures, .. } = *self.log_settings();
+        if measures && self.has_slow_log() {
             self.begin_slow_notes();
         }
         let audited = self.state.audit_begins();
@@ -69,9 +111,8 @@ impl Session {
     }
 
     /// Returns true if a statement with this duration belongs in the slow log.
-    fn is_slow(&self, took_us: u64) -> bool {
-        let vars = &self.state.settings.vars;
-        took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6 || self.reads_unindexed()
+    fn is_slow(&mut self, took_us: u64) -> bool {
+        took_us > self.log_settings().slow_us || self.reads_unindexed()
     }
 
     /// Returns true if the running statement belongs in the slow log because it reads a whole table.

@@ -37,7 +37,7 @@ impl Session {
         if self.state.db.events.is_on() {
             self.frame.begin_event(&self.process);
         }
-        if self.state.settings.vars.flag(VarId::CohortTrace) {
+        if self.log_settings().traces {
             self.begin_trace();
         }
     }
