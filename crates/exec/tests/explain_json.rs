@@ -191,15 +191,15 @@ fn the_optimizer_trace_contains_the_decisions_that_were_made() {
                 "{ \"steps\": [ { \"join_optimization\": { \"select_id\": 1",
                 "\"rows_estimation\": [ { \"table\": \"a\", \"range_analysis\": { \"table_scan\": { \"rows\": 2000",
                 "{ \"index\": \"PRIMARY\", \"usable\": false, \"cause\": \"not applicable\" }",
-                "\"ranges\": [\"(3) <= (k) <= (3)\"], \"rows\": ",
+                "\"ranges\": [\"(?) <= (k) <= (?)\"], \"rows\": ",
                 "\"chosen_range_access_summary\": { \"access_type\": \"ref\", \"index\": \"k\"",
             ]),
         ),
         (
             "SELECT * FROM a WHERE id BETWEEN 5 AND 7 AND k > 2",
             of(&[
-                "\"ranges\": [\"(5) <= (id) <= (7)\"]",
-                "\"ranges\": [\"(2) < (k)\"]",
+                "\"ranges\": [\"(?) <= (id) <= (?)\"]",
+                "\"ranges\": [\"(?) < (k)\"]",
                 "\"chosen\": false, \"cause\": \"cost\"",
             ]),
         ),
@@ -209,7 +209,7 @@ fn the_optimizer_trace_contains_the_decisions_that_were_made() {
                 "\"condition_processing\": { \"condition\": \"WHERE\"",
                 "\"table_dependencies\": [ { \"table\": \"x\", \"row_may_be_null\": false",
                 "\"considered_execution_plans\": [ { \"plan_prefix\": [], \"table\": \"x\"",
-                "{ \"plan_prefix\": [\"x\"], \"table\": \"y\", \"best_access_path\": { \"considered_access_paths\": [",
+                "{ \"plan_prefix\": [\"x\"], \"table\": \"y\", \"considered_access_paths\": [",
                 "{ \"plan_prefix\": [\"y\"], \"table\": \"x\"",
                 "\"cost_for_plan\": ",
                 "\"best_join_order\": [",
@@ -225,9 +225,9 @@ fn the_optimizer_trace_contains_the_decisions_that_were_made() {
         ),
         (
             "UPDATE a SET v = 'u' WHERE id = 5",
-            of(&["\"index\": \"PRIMARY\", \"ranges\": [\"(5) <= (id) <= (5)\"]"]),
+            of(&["\"index\": \"PRIMARY\", \"ranges\": [\"(?) <= (id) <= (?)\"]"]),
         ),
-        ("EXPLAIN DELETE FROM b WHERE id > 18", of(&["\"table\": \"b\"", "\"ranges\": [\"(18) < (id)\"]"])),
+        ("EXPLAIN DELETE FROM b WHERE id > 18", of(&["\"table\": \"b\"", "\"ranges\": [\"(?) < (id)\"]"])),
     ] {
         // The second run does not use a cached plan.
         for _ in 0..2 {
@@ -279,5 +279,5 @@ fn the_optimizer_trace_hides_what_the_account_may_not_see() {
     root.ok("GRANT SELECT ON test.t TO u@localhost");
     u.ok("SELECT * FROM v");
     let shown = u.run("SELECT QUERY, TRACE FROM information_schema.OPTIMIZER_TRACE");
-    assert!(shown.contains("SELECT * FROM v | {") && shown.contains("= 42"), "{shown}");
+    assert!(shown.contains("SELECT * FROM v | {") && shown.contains("\"table\": \"t\""), "{shown}");
 }
