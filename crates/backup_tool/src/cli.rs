@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_mangen::Man;
 use cohort_backup_format::Manifest;
 use serde_json::{Value, json};
 
-use crate::account::Connection;
+use crate::account::{Connection, Defaults, FileOptions, GROUPS};
 use crate::archive::recovery::{self, Recovered, Stop, find_server, parse_time, recover};
 use crate::archive::{self, archiver};
 use crate::catalogue::Catalogue;
@@ -36,6 +37,12 @@ use crate::verify::verify;
 /// az://CONTAINER/PATH), whose keys and region are read from the environment: AWS_*, GOOGLE_*, AZURE_*. Its
 /// objects are compressed, checksummed, and encrypted with the key file that `init` creates. Data that the
 /// repository has already is not stored again.
+///
+/// Like MariaDB's client programs it reads the option files /etc/my.cnf, /etc/mysql/my.cnf,
+/// $MARIADB_HOME/my.cnf and ~/.my.cnf, of which the last value counts, in the groups [client],
+/// [client-server], [client-mariadb] and [cohort-backup]: host, port, socket, user, password, ssl, ssl-ca,
+/// ssl-verify-server-cert, key-file, rate-limit, server-binary, replica-user, replica-password. Options of
+/// the command line precede them.
 #[derive(Debug, Parser)]
 #[command(name = "cohort-backup", version, max_term_width = 100)]
 struct Arguments {
@@ -45,6 +52,8 @@ struct Arguments {
     /// Show no progress bars
     #[arg(long, global = true)]
     quiet: bool,
+    #[command(flatten)]
+    defaults: Defaults,
     #[command(subcommand)]
     command: Command,
 }
@@ -58,11 +67,32 @@ struct Place {
     /// Key file of the repository
     #[arg(long, value_name = "FILE", env = "COHORT_BACKUP_KEY_FILE", hide_env_values = true)]
     key_file: Option<PathBuf>,
+    #[command(flatten)]
+    patience: Patience,
 }
 
 impl Place {
     fn open(&self) -> Result<Repository> {
-        Repository::open(Store::open(&self.repository, false)?, self.key_file.as_deref())
+        let store = self.patience.applied(Store::open(&self.repository, false)?);
+        Repository::open(store, self.key_file.as_deref())
+    }
+}
+
+/// Time that a repository gets.
+#[derive(Debug, Args)]
+struct Patience {
+    /// Maximum time of one operation of the repository with its repetitions; 300 unless given
+    #[arg(long, value_name = "SECONDS", env = "COHORT_BACKUP_STORE_TIMEOUT", hide_env_values = true,
+        value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    store_timeout: Option<u64>,
+}
+
+impl Patience {
+    fn applied(&self, store: Store) -> Store {
+        match self.store_timeout {
+            Some(seconds) => store.with_timeout(Duration::from_secs(seconds)),
+            None => store,
+        }
     }
 }
 
@@ -120,13 +150,12 @@ enum Command {
         #[command(flatten)]
         place: Place,
         /// Directory that BACKUP SERVER TO has written
-        #[arg(long, value_name = "DIRECTORY", conflicts_with = "Connection",
-            required_unless_present_any = ["host", "socket", "defaults_file"])]
+        #[arg(long, value_name = "DIRECTORY", conflicts_with = "Connection")]
         from: Option<PathBuf>,
         #[command(flatten)]
         connection: Connection,
         /// Maximum MiB of data per second
-        #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+        #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(RATES))]
         rate_limit: Option<u64>,
         /// The repository may have backups of another server
         #[arg(long)]
@@ -139,7 +168,6 @@ enum Command {
     /// Make a new data directory on this machine straight from a running server
     ///
     /// The account needs RELOAD, and SELECT on all databases. A server can start in the directory as it is.
-    #[command(group = clap::ArgGroup::new("server").args(["host", "socket", "defaults_file"]).multiple(true).required(true))]
     Clone {
         /// The new or empty directory
         #[arg(long, value_name = "DIRECTORY")]
@@ -147,7 +175,7 @@ enum Command {
         #[command(flatten)]
         connection: Connection,
         /// Maximum MiB of data per second
-        #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+        #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(RATES))]
         rate_limit: Option<u64>,
         /// Also write an option file and the statements that make the clone a replica of the server
         #[arg(long)]
@@ -177,8 +205,9 @@ enum Command {
         #[arg(long)]
         remove_damaged: bool,
         /// Restore the backup, the newest if none is named, into this new or empty directory, start a
-        /// server in it, check every table, and remove the directory. With an option of the connection the
-        /// server that took the backup gets the result, and shows the age of the newest proven one
+        /// server in it, check every table, and remove the directory. With an option of the connection, or
+        /// with an option file that is named, the server that took the backup gets the result, and shows the
+        /// age of the newest proven one
         #[arg(long, value_name = "DIRECTORY", conflicts_with = "remove_damaged")]
         restore: Option<PathBuf>,
         /// The server's program; cohortd next to this program or in PATH unless given
@@ -204,7 +233,7 @@ enum Command {
         moment: Moment,
         /// Copy only this table into a running server. DIRECTORY is used for the restore and then removed.
         /// The account needs CREATE, INSERT, SELECT, ALTER and DROP
-        #[arg(long, value_name = "DATABASE.TABLE", value_parser = TableName::parse, requires = "Connection")]
+        #[arg(long, value_name = "DATABASE.TABLE", value_parser = TableName::parse)]
         table: Option<TableName>,
         /// Name that the table gets
         #[arg(long = "as", value_name = "DATABASE.TABLE", value_parser = TableName::parse, requires = "table")]
@@ -222,6 +251,8 @@ enum Command {
         /// Key file of the repository
         #[arg(long, value_name = "FILE", env = "COHORT_BACKUP_KEY_FILE", hide_env_values = true)]
         key_file: Option<PathBuf>,
+        #[command(flatten)]
+        patience: Patience,
     },
     /// Delete old backups, and what no backup needs
     ///
@@ -247,6 +278,52 @@ enum Command {
     #[command(hide = true)]
     Completions { shell: clap_complete::Shell },
 }
+
+impl Command {
+    /// Adds what the command line lacks and the option files have. The options of a connection are added by
+    /// [`Connection::account`].
+    fn complete(&mut self, files: &FileOptions) -> Result<()> {
+        let (mut place, mut rate_limit, mut server_binary) = (None, None, None);
+        match self {
+            // Without encryption there is no key.
+            Command::Init { no_encryption: true, .. }
+            | Command::Archive { .. }
+            | Command::ManPage
+            | Command::Completions { .. } => {}
+            Command::Init { place: found, .. }
+            | Command::List { place: found }
+            | Command::Prune { place: found, .. } => place = Some(found),
+            Command::Take { place: found, rate_limit: rate, .. } => {
+                (place, rate_limit) = (Some(found), Some(rate));
+            }
+            Command::Clone { rate_limit: rate, .. } => rate_limit = Some(rate),
+            Command::Verify { place: found, server_binary: server, .. } => {
+                (place, server_binary) = (Some(found), Some(server));
+            }
+            Command::Restore { place: found, moment, .. } => {
+                (place, server_binary) = (Some(found), Some(&mut moment.server_binary));
+            }
+        }
+        let file = |name: &str| files.of(name).filter(|file| !file.is_empty()).map(PathBuf::from);
+        if let Some(place) = place {
+            place.key_file = place.key_file.take().or_else(|| file("key-file"));
+        }
+        if let Some(server) = server_binary {
+            *server = server.take().or_else(|| file("server-binary"));
+        }
+        if let Some(rate @ None) = rate_limit {
+            let of_files = files.number("rate-limit")?;
+            if let Some(wrong) = of_files.filter(|mib| !RATES.contains(mib)) {
+                return Err(Failure::Refused(format!("option files: '{wrong}' is no value of rate-limit")));
+            }
+            *rate = of_files;
+        }
+        Ok(())
+    }
+}
+
+/// Rate limits in MiB per second.
+const RATES: std::ops::RangeInclusive<u64> = 1..=1 << 40;
 
 /// Checks a command line without running it. Returns the reason why it is rejected.
 pub fn check(arguments: &[&str]) -> std::result::Result<(), String> {
@@ -281,12 +358,24 @@ fn say(text: &str) {
 }
 
 /// Runs a command, prints its result, and returns the exit code.
-fn run(arguments: Arguments) -> Result<u8> {
-    let progress = |message| Progress::new(message, arguments.json || arguments.quiet);
-    let show = |value: Value, text: &dyn Fn() -> String| match arguments.json {
+fn run(mut arguments: Arguments) -> Result<u8> {
+    let (is_json, is_quiet) = (arguments.json, arguments.quiet);
+    let progress = |message| Progress::new(message, is_json || is_quiet);
+    let show = |value: Value, text: &dyn Fn() -> String| match is_json {
         true => say(&value.to_string()),
         false => say(text().trim_end()),
     };
+    // The server gives the archive its options, and the other two need none.
+    let needs_files = !matches!(
+        arguments.command,
+        Command::Archive { .. } | Command::ManPage | Command::Completions { .. }
+    );
+    let files = if needs_files { arguments.defaults.read()? } else { FileOptions::default() };
+    if arguments.defaults.print_defaults {
+        say(&format!("options of the files, groups {}:\n{}", GROUPS.join(" "), files.text()));
+        return Ok(0);
+    }
+    arguments.command.complete(&files)?;
     match &arguments.command {
         Command::Init { place, no_encryption } => init(place, *no_encryption, &show)?,
         Command::Take { place, from, connection, rate_limit, another_server, incremental } => {
@@ -295,7 +384,7 @@ fn run(arguments: Arguments) -> Result<u8> {
             let repository = place.open()?;
             let mut source: Box<dyn Source> = match from {
                 Some(directory) => Box::new(Directory::open(directory)?),
-                None => Box::new(Server::connect(&connection.account()?)?.incremental(*incremental)),
+                None => Box::new(Server::connect(&connection.account(&files)?)?.incremental(*incremental)),
             };
             let taken = take(&repository, source.as_mut(), request, &progress("taking"))?;
             let value = json!({
@@ -316,9 +405,9 @@ fn run(arguments: Arguments) -> Result<u8> {
             });
         }
         Command::Clone { to, connection, rate_limit, replica, server_id, replica_user } => {
-            let account = connection.account()?;
+            let account = connection.account(&files)?;
             let replica = match replica {
-                true => Some(replica_of(connection, &account, *server_id, replica_user.as_deref())?),
+                true => Some(replica_of(&files, &account, *server_id, replica_user.as_deref())?),
                 false => None,
             };
             let rate = rate_limit.map(|mib| mib << 20);
@@ -381,8 +470,8 @@ fn run(arguments: Arguments) -> Result<u8> {
             return Ok(backups.iter().find_map(|(read, _)| read.as_ref().err()).map_or(0, exit_code));
         }
         Command::Verify { place, backup, restore: Some(directory), server_binary, connection, .. } => {
-            let reports = *connection != Connection::default();
-            let account = reports.then(|| connection.account()).transpose()?;
+            let reports = *connection != Connection::default() || arguments.defaults.names_a_file();
+            let account = reports.then(|| connection.account(&files)).transpose()?;
             let backup = backup.as_deref().unwrap_or("latest");
             let server = find_server(server_binary.as_deref());
             let proven = prove(&place.open()?, backup, directory, &server, &progress("restoring"))?;
@@ -413,7 +502,7 @@ fn run(arguments: Arguments) -> Result<u8> {
         }
         Command::Restore { place, to, backup, moment, table: Some(table), table_as, connection } => {
             let named = table_as.as_ref().unwrap_or(table);
-            let account = connection.account()?;
+            let account = connection.account(&files)?;
             // The restore may take longer than a server keeps an idle connection.
             drop(table::connect(&account, named)?);
             let state = restored(place, to, backup.as_deref(), moment, &progress("restoring"))?;
@@ -479,8 +568,9 @@ fn run(arguments: Arguments) -> Result<u8> {
                 });
             }
         }
-        Command::Archive { repository, key_file } => {
-            let open = || Repository::open(Store::open(repository, false)?, key_file.as_deref());
+        Command::Archive { repository, key_file, patience } => {
+            let store = || Store::open(repository, false).map(|store| patience.applied(store));
+            let open = || Repository::open(store()?, key_file.as_deref());
             archiver::run(open, std::io::stdin(), std::io::stdout())?;
         }
         Command::ManPage => say(&man_page()),
@@ -510,7 +600,7 @@ fn init(place: &Place, no_encryption: bool, show: &Show<'_>) -> Result<()> {
             file.display()
         )));
     }
-    Repository::init(Store::open(&place.repository, true)?, key_file)?;
+    Repository::init(place.patience.applied(Store::open(&place.repository, true)?), key_file)?;
     let value =
         json!({ "repository": place.repository, "key_file": key_file, "encrypted": key_file.is_some() });
     show(value, &|| match key_file {
@@ -704,17 +794,17 @@ fn state_text(state: &Recovered) -> String {
 
 /// Returns the options of a new replica.
 fn replica_of(
-    connection: &Connection,
+    files: &FileOptions,
     account: &Account,
     server_id: Option<u32>,
     user: Option<&str>,
 ) -> Result<Replica> {
     let server_id = server_id.unwrap_or_else(|| u32::from_le_bytes(random()).max(1));
     let password = || std::env::var("COHORT_REPLICA_PASSWORD").ok();
-    let (user, password) = match (user, connection.of_file("replica-user")?) {
+    let (user, password) = match (user, files.of("replica-user")) {
         (None, None) => (account.user.clone(), account.password.clone()),
         (Some(user), _) => (user.to_owned(), password().unwrap_or_default()),
-        (None, Some(user)) => (user, connection.of_file("replica-password")?.unwrap_or_default()),
+        (None, Some(user)) => (user, files.of("replica-password").unwrap_or_default()),
     };
     Ok(Replica { server_id, user, password })
 }
@@ -763,6 +853,8 @@ fn man_page() -> String {
     for render in [Man::render_name_section, Man::render_synopsis_section, Man::render_description_section] {
         written = written.and_then(|()| render(&page, &mut out));
     }
+    // Those of the program, which every command accepts.
+    written = written.and_then(|()| page.render_options_section(&mut out));
     for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
         let name = command.get_name().to_uppercase();
         let text = command.get_long_about().or(command.get_about()).map(ToString::to_string);

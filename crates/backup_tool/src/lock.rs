@@ -4,6 +4,9 @@
 //! A command writes its lock first and then lists the others', so of two commands that begin at the same time
 //! at least one sees the other. A lock whose process no longer runs on this machine is removed. Other locks
 //! that were left by a killed command are removed by `--unlock`.
+//!
+//! In a repository without room for a lock, a command that deletes marks it by an empty object, so that it
+//! can make room. Such a lock names no holder: if its command is killed, only `--unlock` removes it.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +15,7 @@ use crate::hex;
 use crate::key::random;
 use crate::object::Kind;
 use crate::repository::Repository;
+use crate::store::Put;
 
 const FOLDER: &str = "locks";
 
@@ -113,16 +117,36 @@ impl<'a> Lock<'a> {
 
     fn write(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
         let holder = serde_json::to_vec(&Holder::this(command, r#use)).expect("all keys are strings");
-        let name = format!("{FOLDER}/{}", hex::encode(&random::<8>()));
-        repository.write(Kind::Lock, &name, &holder)?;
-        Ok(Lock { repository, name })
+        let new_name = || format!("{FOLDER}/{}", hex::encode(&random::<8>()));
+        let name = new_name();
+        match repository.write(Kind::Lock, &name, &holder) {
+            Ok(_) => Ok(Lock { repository, name }),
+            Err(failure @ Failure::Failed(_)) if r#use == Use::Deletes => {
+                let name = new_name();
+                match repository.store().put(&name, &[]) {
+                    Ok(Put::Created) => Ok(Lock { repository, name }),
+                    _ => Err(failure),
+                }
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Takes a lock, or fails with the command that holds a conflicting one.
     pub fn take(repository: &'a Repository, command: &str, r#use: Use) -> Result<Lock<'a>> {
         let lock = Lock::write(repository, command, r#use)?;
         for (name, other) in holders(repository)? {
-            if name == lock.name || (r#use != Use::Deletes && other.r#use != Use::Deletes) {
+            if name == lock.name {
+                continue;
+            }
+            let Some(other) = other else {
+                return Err(Failure::Busy(format!(
+                    "repository {}: a command that deletes uses it. If it was killed, remove its lock with \
+                     `cohort-backup prune --unlock`",
+                    repository.store().place()
+                )));
+            };
+            if r#use != Use::Deletes && other.r#use != Use::Deletes {
                 continue;
             }
             if other.has_ended() {
@@ -151,11 +175,16 @@ pub fn remove_all(repository: &Repository) -> Result<usize> {
     Ok(names.len())
 }
 
-fn holders(repository: &Repository) -> Result<Vec<(String, Holder)>> {
+/// Returns the locks; an empty one has no holder.
+fn holders(repository: &Repository) -> Result<Vec<(String, Option<Holder>)>> {
     let mut names = Vec::new();
-    repository.store().list(FOLDER, |lock| names.push(lock.name))?;
+    repository.store().list(FOLDER, |lock| names.push((lock.name, lock.bytes)))?;
     let mut holders = Vec::new();
-    for name in names {
+    for (name, bytes) in names {
+        if bytes == 0 {
+            holders.push((name, None));
+            continue;
+        }
         // A lock may go away meanwhile.
         let Some(contents) = repository.read(Kind::Lock, &name)? else { continue };
         let holder = serde_json::from_slice(&contents).map_err(|error| {
@@ -163,7 +192,7 @@ fn holders(repository: &Repository) -> Result<Vec<(String, Holder)>> {
                 "'{name}': {error}; remove the locks with `cohort-backup prune --unlock`"
             ))
         })?;
-        holders.push((name, holder));
+        holders.push((name, Some(holder)));
     }
     Ok(holders)
 }

@@ -1,7 +1,8 @@
 //! Deletes old backups, the chunks that no backup needs, and the archive of the log before the oldest backup.
 //!
-//! It deletes catalogues first, then chunks and segments, and files of the archive last: a killed prune
-//! leaves each backup whole or deleted, and the next one deletes the rest. A segment stays if a kept backup
+//! It deletes catalogues first, then chunks and segments, and files of the archive last, each durably before
+//! the next: a killed prune, or one whose disk loses power, leaves each backup whole or deleted, and the next
+//! one deletes the rest. A segment stays if a kept backup
 //! of its history was cut before its end, and so do all segments of the newest timeline if no backup is in
 //! its history. The last segment of a timeline stays: the archiver proves with it whose log the timeline is.
 //! A file stays while a segment names it, and until one has named it.
@@ -15,7 +16,7 @@ use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Result};
 use crate::key::ChunkId;
 use crate::lock::{Lock, Use};
-use crate::repository::{Repository, catalogue_name, chunk_name};
+use crate::repository::{BACKUPS, Repository, catalogue_name, chunk_name};
 
 /// Rules of retention. A backup stays if either rule keeps it; the newest always stays.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,23 +76,35 @@ pub fn prune(repository: &Repository, keep: Keep, is_dry: bool) -> Result<Pruned
     let idle: Vec<(String, u64)> = idle.map(|(id, size)| (chunk_name(&id), size)).collect();
     pruned.chunks = idle.len();
     let archive = old_archive(repository, &kept)?;
-    pruned.archived = archive.len();
-    pruned.bytes = idle.iter().chain(&archive).map(|(_, size)| size).sum();
+    pruned.archived = archive.segments.len() + archive.files.len();
+    let deleted = idle.iter().chain(&archive.segments).chain(&archive.files);
+    pruned.bytes = deleted.map(|(_, size)| size).sum();
     if !is_dry {
         pruned.deleted.iter().try_for_each(|name| store.delete(&catalogue_name(name)))?;
+        store.sync_names(BACKUPS)?;
         store.remove_unfinished()?;
-        idle.iter().chain(&archive).try_for_each(|(name, _)| store.delete(name))?;
+        idle.iter().chain(&archive.segments).try_for_each(|(name, _)| store.delete(name))?;
+        if !archive.files.is_empty() {
+            store.sync_names(archive::FOLDER)?;
+        }
+        archive.files.iter().try_for_each(|(name, _)| store.delete(name))?;
     }
     Ok(pruned)
 }
 
-/// Returns the objects of the archive that no kept backup needs, in the order in which they are deleted.
-fn old_archive(repository: &Repository, kept: &[Catalogue]) -> Result<Vec<(String, u64)>> {
+/// Objects of the archive with their sizes. The segments are deleted before the files that they name.
+#[derive(Default)]
+struct OldArchive {
+    segments: Vec<(String, u64)>,
+    files: Vec<(String, u64)>,
+}
+
+/// Returns the objects of the archive that no kept backup needs.
+fn old_archive(repository: &Repository, kept: &[Catalogue]) -> Result<OldArchive> {
     let timelines = archive::stored(repository)?;
     let histories = archive::histories(repository, timelines.keys().copied())?;
     let newest = timelines.keys().next_back().copied();
-    let mut segments = Vec::new();
-    let mut files = Vec::new();
+    let OldArchive { mut segments, mut files } = OldArchive::default();
     for (number, stored) in &timelines {
         let is_known = kept.iter().any(|backup| archive::is_related(backup, *number, &histories));
         // Before the first backup of a new server nothing is deleted.
@@ -117,6 +130,5 @@ fn old_archive(repository: &Repository, kept: &[Catalogue]) -> Result<Vec<(Strin
             }
         }
     }
-    segments.extend(files);
-    Ok(segments)
+    Ok(OldArchive { segments, files })
 }

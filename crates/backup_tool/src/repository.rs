@@ -24,8 +24,10 @@ use crate::store::{Put, Store};
 pub const VERSION: u32 = 1;
 const DESCRIPTION: &str = "cohort-repository";
 const DESCRIPTION_BYTES_MAX: usize = 64 << 10;
-const BACKUPS: &str = "backups";
-const CHUNKS: &str = "chunks";
+/// Folder of the catalogues.
+pub const BACKUPS: &str = "backups";
+/// Folder of the chunks.
+pub const CHUNKS: &str = "chunks";
 
 /// The first line of the object `cohort-repository`. All versions begin with the first two fields.
 #[derive(Debug, Serialize, Deserialize)]

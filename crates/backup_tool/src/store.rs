@@ -5,14 +5,18 @@
 //!
 //! # On failure
 //! An operation that failed in a way that may pass (time-out, status 500) is repeated; the time between the
-//! attempts doubles. A write whose reply was lost may have succeeded: its repetition finds the object, and
-//! the caller compares.
+//! attempts doubles. It fails after [`Store::with_timeout`] with all its repetitions, also if the store does
+//! not answer. A write whose reply was lost may have succeeded: its repetition finds the object, and the
+//! caller compares.
+//!
+//! A directory has an object durably when a write returns. Deletions, and objects of a process that was
+//! killed, are durable after [`Store::sync_names`].
 
 use std::future::Future;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
@@ -25,8 +29,8 @@ use crate::failure::{Failure, Result};
 
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// Maximum time of one operation.
-const TIMEOUT: Duration = Duration::from_secs(300);
+/// Maximum time of one operation with its repetitions, unless the caller sets another.
+pub const TIMEOUT: Duration = Duration::from_secs(300);
 /// Minimum age of a file that a killed write has left.
 const UNFINISHED_MIN: Duration = Duration::from_secs(3600);
 /// Names of the environment variables that set up object stores: keys, regions, endpoints.
@@ -50,10 +54,28 @@ pub struct Listed {
 /// The objects of a repository.
 pub struct Store {
     inner: Arc<dyn ObjectStore>,
-    runtime: Runtime,
+    /// Until the drop.
+    runtime: Option<Runtime>,
+    timeout: Duration,
     place: String,
     /// The directory, if it is one.
     folder: Option<PathBuf>,
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Does not wait for a thread that a file system without an answer holds.
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+/// Creates a directory and its parents, durably.
+fn create_dir(path: &std::path::Path) -> std::io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let new: Vec<&std::path::Path> = path.ancestors().take_while(|above| !above.exists()).collect();
+    std::fs::create_dir_all(&path)?;
+    let changed = new.iter().filter_map(|folder| folder.parent());
+    changed.into_iter().try_for_each(|folder| std::fs::File::open(folder)?.sync_all())
 }
 
 impl Store {
@@ -64,14 +86,15 @@ impl Store {
             |error: &dyn std::fmt::Display| Failure::Refused(format!("repository {place}: {error}"));
         if !place.contains("://") {
             if creates {
-                std::fs::create_dir_all(place).map_err(|error| unusable(&error))?;
+                create_dir(std::path::Path::new(place)).map_err(|error| unusable(&error))?;
             }
             if !std::path::Path::new(place).is_dir() {
                 return Err(unusable(&"no such directory; `cohort-backup init` creates it"));
             }
             let folder = LocalFileSystem::new_with_prefix(place).map_err(|error| unusable(&error))?;
-            let store = Store::new(Arc::new(folder.with_fsync(true)), place)?;
-            return Ok(Store { folder: Some(PathBuf::from(place)), ..store });
+            let mut store = Store::new(Arc::new(folder.with_fsync(true)), place)?;
+            store.folder = Some(PathBuf::from(place));
+            return Ok(store);
         }
         let url = url::Url::parse(place).map_err(|error| unusable(&error))?;
         let variables =
@@ -86,7 +109,13 @@ impl Store {
     pub fn new(inner: Arc<dyn ObjectStore>, place: &str) -> Result<Store> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start a thread: {error}")))?;
-        Ok(Store { inner, runtime, place: place.to_owned(), folder: None })
+        Ok(Store { inner, runtime: Some(runtime), timeout: TIMEOUT, place: place.to_owned(), folder: None })
+    }
+
+    /// Sets the maximum time of one operation with its repetitions.
+    pub fn with_timeout(mut self, timeout: Duration) -> Store {
+        self.timeout = timeout;
+        self
     }
 
     /// Returns the place of the repository, for messages.
@@ -104,7 +133,10 @@ impl Store {
         });
         match written {
             Ok(_) => Ok(Put::Created),
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(Put::Exists),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                self.sync_above(name)?;
+                Ok(Put::Exists)
+            }
             Err(error) => Err(self.failure("write", name, &error)),
         }
     }
@@ -179,6 +211,38 @@ impl Store {
         }
     }
 
+    /// Makes the name of an object durable whose writer may have been killed before it did so.
+    fn sync_above(&self, name: &str) -> Result<()> {
+        let Some(root) = &self.folder else { return Ok(()) };
+        let path = root.join(name);
+        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(root)) {
+            let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|error| Failure::of_file(folder, error))?;
+        }
+        Ok(())
+    }
+
+    /// Makes names and deletions below a folder durable before what follows. Object stores keep the order.
+    pub fn sync_names(&self, folder: &str) -> Result<()> {
+        let Some(root) = &self.folder else { return Ok(()) };
+        let mut folders = vec![root.join(folder)];
+        while let Some(folder) = folders.pop() {
+            let failed = |error| Failure::of_file(&folder, error);
+            let entries = match std::fs::read_dir(&folder) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                entries => entries.map_err(failed)?,
+            };
+            for entry in entries {
+                let entry = entry.map_err(failed)?;
+                if entry.file_type().map_err(failed)?.is_dir() {
+                    folders.push(entry.path());
+                }
+            }
+            std::fs::File::open(&folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
     /// Removes files that killed writes left in a directory. `object_store` writes to `NAME#NUMBER` first,
     /// and lists show none of them. A file of the last hour may belong to a write that goes on.
     pub fn remove_unfinished(&self) -> Result<usize> {
@@ -217,16 +281,19 @@ impl Store {
     where
         F: Future<Output = std::result::Result<T, Error>>,
     {
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, end) = (FIRST_PAUSE, Instant::now() + self.timeout);
+        let runtime = self.runtime.as_ref().expect("it is there until the drop");
         let mut attempt = 1;
         loop {
-            let bounded = async { tokio::time::timeout(TIMEOUT, operation()).await };
-            let outcome = self
-                .runtime
-                .block_on(bounded)
-                .unwrap_or_else(|late| Err(Error::Generic { store: "repository", source: Box::new(late) }));
+            let left = end.saturating_duration_since(Instant::now());
+            let bounded = async { tokio::time::timeout(left, operation()).await };
+            let outcome = runtime.block_on(bounded).unwrap_or_else(|_| {
+                let late = format!("no answer for {} s", self.timeout.as_secs());
+                Err(Error::Generic { store: "repository", source: late.into() })
+            });
+            let has_time = end.saturating_duration_since(Instant::now()) > pause;
             match outcome {
-                Err(error) if attempt < ATTEMPTS && may_pass(&error) => std::thread::sleep(pause),
+                Err(error) if attempt < ATTEMPTS && has_time && may_pass(&error) => std::thread::sleep(pause),
                 outcome => return outcome,
             }
             attempt += 1;

@@ -31,7 +31,7 @@ use crate::key::ChunkId;
 use crate::lock::{Lock, Use};
 use crate::object::{self, CHUNK_BYTES, Kind};
 use crate::progress::{Pace, Progress};
-use crate::repository::{Repository, catalogue_name, chunk_name};
+use crate::repository::{CHUNKS, Repository, catalogue_name, chunk_name};
 use crate::source::Source;
 use crate::store::Put;
 use crate::workers::{self, Entrance};
@@ -254,6 +254,8 @@ fn check_age(newest: Option<&Catalogue>, manifest: &Manifest) -> Result<()> {
 
 /// Looks whether the repository has every chunk of a backup, in the right size.
 fn confirm(repository: &Repository, catalogue: &Catalogue) -> Result<()> {
+    // Those of a take that was killed may not be durable.
+    repository.store().sync_names(CHUNKS)?;
     let listed = repository.stored_chunks()?;
     for (id, size) in catalogue.chunks() {
         if listed.get(&id) == Some(&size) {

@@ -28,6 +28,7 @@ impl Folder {
             .current_dir(self.0.path())
             .env_remove("COHORT_BACKUP_KEY_FILE")
             .env_remove("COHORT_BACKUP_REPOSITORY")
+            .env("HOME", self.0.path())
             .output()
             .expect("the program")
     }
@@ -144,7 +145,7 @@ fn each_refusal_has_its_exit_code_and_changes_nothing() {
     folder.fails("restore open --to new --to-time yesterday", 4, "is no time");
     folder.fails("restore open --to new --to-latest --to-gtid 0-1-2", 2, "cannot be used with");
     folder.fails("clone --to busy --host 127.0.0.1 --port 1", 1, "cannot connect");
-    folder.fails("clone --to new", 2, "--host");
+    folder.fails("clone --to new --socket none", 1, "cannot connect to none");
     folder.fails("clone --to new --host h --server-id 7", 2, "--replica");
     folder.fails("take r --from data --host h", 2, "cannot be used with");
     folder.fails("restore r --key-file key --to new --backup ../locks/x", 4, "not the name of a backup");
@@ -179,6 +180,58 @@ fn each_refusal_has_its_exit_code_and_changes_nothing() {
 fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).expect("a directory").map(|entry| entry.expect("an entry").path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn option_files_are_read_as_by_mariadbs_programs() {
+    let folder = Folder::new();
+    folder.json("init r --key-file key");
+    folder.fails("--no-defaults list r", 5, "is encrypted");
+    let write = |name: &str, text: &str| fs::write(folder.path(name), text).expect("written");
+    write(".my.cnf", "[cohort-backup]\nkey-file = key\nrate-limit=7\n");
+    folder.json("list r");
+    folder.fails("list r --no-defaults", 5, "is encrypted");
+    folder.fails("list r --defaults-file none", 4, "Could not open required defaults file: none");
+    write("other", "[cohort-backup]\nkey-file = wrong\n[cohort-backup2]\nkey-file=key\n");
+    folder.fails("list r --defaults-file other", 5, "wrong");
+    folder.json("list r --defaults-file other --defaults-group-suffix 2");
+    folder.json("list r --defaults-file other --key-file key");
+    // The user's file is read after this one.
+    folder.json("list r --defaults-extra-file other");
+    write("bad", "[cohort-backup]\nkey-flie = key\n");
+    folder.fails("list r --defaults-file bad", 4, "unknown option '--key-flie' in bad at line 2");
+    write("bad", "[cohort-backup]\nkey-file = key\nrate-limit=many\n");
+    folder.fails("take r --from data --defaults-file bad", 4, "'many' is no value of rate-limit");
+    write("client", "[client]\nhost=127.0.0.1\nport=1\npassword=hidden\n[cohort-backup]\nkey-file=key\n");
+    folder.fails("take r --defaults-file client", 1, "cannot connect to 127.0.0.1:1");
+    folder.fails("clone --to new --defaults-file client", 1, "cannot connect to 127.0.0.1:1");
+
+    // Files with every notation, read by both programs.
+    let texts = [
+        "[client]\nuser = a b # c\nport=1\n[mysqld]\nport=2\n[cohort-backup]\nport = 3\n",
+        "[cohort-backup]\nhost='x # y'\nuser=\"it's\"\n\n; no\n[client]\nhost = z\\sz\\\\z\nsocket=\n",
+        "[client-mariadb]\nuser=1\n[client]\nuser=2\n[client-server]\nuser=3\n[client7]\nuser=4\n[other]\nuser=5\n",
+        "!include included\n[client]\nport=9\n!include included\n",
+    ];
+    write("included", "[client]\nuser=included\n");
+    for text in texts {
+        write("file", text);
+        let options = "--defaults-file=file --defaults-group-suffix=7";
+        let ours = folder.run(&format!("{options} --print-defaults list r"));
+        let theirs = Command::new("my_print_defaults")
+            .args(options.split_whitespace())
+            .args(["client", "client-server", "client-mariadb", "cohort-backup"])
+            .current_dir(folder.path(""))
+            .output()
+            .expect("MariaDB's client programs");
+        let theirs = String::from_utf8(theirs.stdout).expect("UTF-8");
+        let ours = String::from_utf8(ours.stdout).expect("UTF-8");
+        let ours = ours.lines().nth(1).unwrap_or_default();
+        assert_eq!(ours, theirs.lines().collect::<Vec<_>>().join(" "), "{text}");
+    }
+    let shown = String::from_utf8(folder.run("list r --defaults-file client --print-defaults").stdout);
+    let shown = shown.expect("UTF-8");
+    assert!(shown.contains("--password=*****") && !shown.contains("hidden"), "{shown}");
 }
 
 #[test]

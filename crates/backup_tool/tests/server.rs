@@ -275,7 +275,7 @@ fn a_table_of_a_backup_is_copied_into_the_running_server() {
     let wrong =
         run(&format!("{restore} --table shop.odd --as none.odd --defaults-file cnf")).expect_err("wrong");
     assert!(wrong.contains("has no database 'none'"), "{wrong}");
-    let wrong = run(&format!("{restore} --defaults-file cnf")).expect_err("no table");
+    let wrong = run(&format!("{restore} --user root")).expect_err("no table");
     assert!(wrong.contains("for --table only"), "{wrong}");
     assert!(!folder.path().join("scratch").exists());
     let other =
@@ -614,7 +614,7 @@ fn a_slow_backup_under_updates_takes_bounded_space_and_ends_with_its_client_or_b
         for _ in 0..10 {
             server.execute("UPDATE shop.orders SET note = REVERSE(note)");
         }
-        disk_bytes(&datadir.join("innodb"))
+        disk_bytes(&datadir.join("innodb")) + disk_bytes(&datadir.join("log"))
     };
     let without = update();
     let wait_until = |what: &str, is_so: &mut dyn FnMut() -> bool| {
@@ -760,4 +760,63 @@ fn the_commands_of_the_pages_run() {
         }
     }
     assert!(count > 20, "{count}");
+}
+
+/// The contents of the kept backups.
+const KEPT: &str = "SELECT COUNT(*), SUM(id), MIN(note), MAX(note) FROM kept.t";
+
+/// Kept backups of a server: a repository whose second backup joins an incremental one, and a directory of
+/// BACKUP SERVER. Each later version must restore both and serve the rows. `UPDATE_GOLDEN=1` writes them if
+/// they do not exist.
+#[test]
+fn kept_backups_are_restored_and_served() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
+    let (repository, packed) = (samples.join("server-1"), samples.join("directory-1.tar.gz"));
+    let run = |arguments: &str| run(folder.path(), arguments);
+    if !repository.exists() && std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let datadir = folder.path().join("data");
+        Server::initialize(&datadir);
+        let options = ["--no-defaults", "--log-bin=binlog", "--server-id=7", "--sys-schema=OFF"];
+        let server = Server::start_with(&datadir, &options.map(str::to_owned));
+        server.execute("CREATE DATABASE kept");
+        server.execute("CREATE TABLE kept.t (id INT PRIMARY KEY, note VARCHAR(99), KEY (note))");
+        server.execute("INSERT INTO kept.t SELECT seq, CONCAT('row ', seq) FROM kept.seq_1_to_1000");
+        let place = repository.display();
+        let account = format!("--host 127.0.0.1 --user root --port {}", server.account.port);
+        run(&format!("init {place} --no-encryption")).expect("created");
+        run(&format!("take {place} {account}")).expect("taken");
+        server.execute("UPDATE kept.t SET note = 'changed' WHERE id < 100");
+        server.execute("INSERT INTO kept.t VALUES (2000, 'after the full one')");
+        run(&format!("take {place} {account} --incremental")).expect("taken");
+        server.execute(&format!("BACKUP SERVER TO '{}'", folder.path().join("directory").display()));
+        let made = Command::new("tar")
+            .arg("-C")
+            .arg(folder.path())
+            .args(["--sparse", "--sort=name", "-czf"])
+            .arg(&packed)
+            .arg("directory")
+            .status();
+        assert!(made.expect("tar runs").success());
+    }
+    let listed = run(&format!("list {}", repository.display())).expect("listed");
+    let backups = listed["backups"].as_array().expect("an array");
+    assert_eq!(backups[1]["manifest"]["joined"], 1, "{listed}");
+    run(&format!("verify {}", repository.display())).expect("whole");
+    for (number, backup) in backups.iter().enumerate() {
+        let name = backup["name"].as_str().expect("a name");
+        run(&format!("restore {} --backup {name} --to restored{number}", repository.display()))
+            .expect("restored");
+    }
+    let unpacked = Command::new("tar").arg("-C").arg(folder.path()).arg("-xzf").arg(&packed).status();
+    assert!(unpacked.expect("tar runs").success());
+    for (directory, rows) in [
+        ("restored0", "1000 500500 row 1 row 999"),
+        ("restored1", "1001 502500 after the full one row 999"),
+        ("directory", "1001 502500 after the full one row 999"),
+    ] {
+        let server = Server::start(&folder.path().join(directory));
+        assert_eq!(server.values(KEPT), rows, "{directory}");
+        assert_eq!(server.values("CHECK TABLE kept.t"), "kept.t check status OK", "{directory}");
+    }
 }

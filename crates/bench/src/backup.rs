@@ -1,9 +1,10 @@
 //! `cohort-bench backup`: backups and the archive of the log, next to `cp` and `mariadb-backup`.
 //!
-//! Three tables:
+//! Four tables:
 //! - copies of servers at rest: every file is out of the page cache before each copy, every copy is synced;
 //! - a load on servers without and with backups that follow each other, at the default rate limit;
-//! - a load on a server without and with an archive.
+//! - a load on a server without an archive, with one, and with commits that wait for it;
+//! - the log of a load, replayed after a crash and after a restore from the archive.
 //!
 //! A rate is that of the bytes that `cp` copies of the same data directory, so that methods that copy fewer
 //! bytes are compared by their time.
@@ -12,12 +13,14 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::connection::{Address, Connection};
 use crate::interrupt;
 use crate::process;
+use crate::recovery::{self, NO_CHECKPOINT};
 use crate::servers::{Kind, Server, Setup, beside_this_program};
 use crate::tables::SCHEMA;
 use crate::turns::{Loaded, Rate, fill, median, median_rate, start_as, text, turns};
@@ -41,12 +44,14 @@ const TABLES: u32 = 8;
 const ROW_BYTES: u64 = 250;
 const LOAD: &str = "update_index";
 const CLIENTS: usize = 64;
+/// Maximum time until the repository has the log.
+const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Measures, and prints each table as soon as it is complete.
 pub fn run(asked: &BackupRun) -> Result<(), String> {
     let dir = asked.dir.join(format!("cohort-bench-{}", std::process::id()));
     let setup = Setup { cohortd: asked.cohortd.clone(), ..Setup::below(dir.clone()) };
-    let parts: [fn(&BackupRun, &Setup) -> Result<String, String>; 3] = [copies, under_load, archive];
+    let parts: [fn(&BackupRun, &Setup) -> Result<String, String>; 4] = [copies, under_load, archive, replay];
     let done = parts.iter().try_for_each(|part| {
         println!("{}", part(asked, &setup)?);
         if interrupt::is_requested() { Err("interrupted".to_owned()) } else { Ok(()) }
@@ -459,54 +464,187 @@ fn under_load(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
     Ok(out)
 }
 
-/// Compares a load without and with an archive of the log.
+/// Options of a server that archives to a new repository.
+fn archive_options(tools: &Tools, name: &str) -> Result<(PathBuf, PathBuf, [String; 2]), String> {
+    let (repository, key) = tools.repository(name, true)?;
+    let key = key.expect("it is encrypted");
+    let options =
+        [format!("--archive-to={}", repository.display()), format!("--archive-key-file={}", key.display())];
+    Ok((repository, key, options))
+}
+
+/// Measurements of a server and its archive during a load.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    lag_seconds: u64,
+    server_bytes: u64,
+    /// Resident memory of the process that stores the archive.
+    archiver_bytes: u64,
+}
+
+impl Seen {
+    fn of(server: &Server, has_archive: bool) -> Result<Seen, String> {
+        let others = process::family(server.pid()).into_iter().filter(|pid| *pid != server.pid());
+        let lag = match has_archive {
+            true => status(&server.address, "Cohort_archive_lag_seconds")?,
+            false => 0.0,
+        };
+        Ok(Seen {
+            lag_seconds: lag as u64,
+            server_bytes: process::resident_bytes(server.pid()).unwrap_or(0),
+            archiver_bytes: others.filter_map(process::resident_bytes).max().unwrap_or(0),
+        })
+    }
+
+    fn most(self, other: Seen) -> Seen {
+        Seen {
+            lag_seconds: self.lag_seconds.max(other.lag_seconds),
+            server_bytes: self.server_bytes.max(other.server_bytes),
+            archiver_bytes: self.archiver_bytes.max(other.archiver_bytes),
+        }
+    }
+}
+
+/// Compares a load without an archive of the log, with one, and with commits that wait for it.
 fn archive(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
     let tools = Tools::new(setup)?;
     let load = Loaded { workload: LOAD, clients: CLIENTS, scale: SMALL, measure: asked.measure };
-    let (repository, key) = tools.repository("archive", true)?;
-    let options = [
-        format!("--archive-to={}", repository.display()),
-        format!("--archive-key-file={}", key.expect("it is encrypted").display()),
-    ];
+    let (_, _, archives) = archive_options(&tools, "archive")?;
+    let (_, _, waits) = archive_options(&tools, "archive_sync")?;
     let mut servers = Vec::new();
     for (label, options) in [
         ("cohort", &[][..]),
         ("cohort again", &[]),
-        ("cohort, archive", &[options[0].as_str(), options[1].as_str()]),
+        ("cohort, archive", &[archives[0].as_str(), archives[1].as_str()]),
+        ("cohort, archive_sync", &[waits[0].as_str(), waits[1].as_str(), "--archive-sync=ON"]),
     ] {
         servers.push(fill(start_as(label, "cohort", options, setup)?, SMALL)?);
     }
-    let lag = AtomicU64::new(0);
     let found = turns(&mut servers, asked.repeats, |server| {
-        let has_archive = server.label.ends_with("archive");
-        let address = &server.address;
+        let has_archive = server.label.contains("archive");
+        let seen = Mutex::new(Seen::default());
         let (rate, _) = together(&load, server, &|| {
-            if has_archive {
-                let seconds = status(address, "Cohort_archive_lag_seconds")?;
-                lag.fetch_max(seconds as u64, Ordering::Relaxed);
-            }
+            let now = Seen::of(server, has_archive)?;
+            let mut seen = seen.lock().expect("no panic");
+            *seen = seen.most(now);
+            drop(seen);
             std::thread::sleep(Duration::from_millis(200));
             Ok(())
         })?;
-        Ok(rate)
+        Ok((rate, seen.into_inner().expect("no panic")))
     })?;
     let mut out = format!(
         "### {LOAD}, {CLIENTS} clients, without and with an archive in a folder\n\n\
-         | server | /s | of the first | p99 ms | server us |\n|---|---:|---:|---:|---:|\n"
+         | server | /s | of the first | p99 ms | server us | server MiB | archive MiB | late by, s |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|\n"
     );
-    let first = median_rate(&found[0]).per_second;
-    for (server, rates) in servers.iter().zip(&found) {
-        let rate = median_rate(rates);
+    let rates = |found: &[(Rate, Seen)]| found.iter().map(|one| one.0).collect::<Vec<_>>();
+    let first = median_rate(&rates(&found[0])).per_second;
+    for (server, found) in servers.iter().zip(&found) {
+        let rate = median_rate(&rates(found));
+        let seen = found.iter().fold(Seen::default(), |seen, one| seen.most(one.1));
         out.push_str(&format!(
-            "| {} | {:.0} ({}) | {:.3} | {:.2} | {:.1} |\n",
+            "| {} | {:.0} ({}) | {:.3} | {:.2} | {:.1} | {} | {} | {} |\n",
             server.label,
             rate.per_second,
-            spread(rates.iter().map(|rate| rate.per_second)),
+            spread(found.iter().map(|one| one.0.per_second)),
             rate.per_second / first,
             rate.p99_ms,
-            rate.processor_us
+            rate.processor_us,
+            seen.server_bytes >> 20,
+            seen.archiver_bytes >> 20,
+            seen.lag_seconds,
         ));
     }
-    out.push_str(&format!("\nThe archive was at most {} s late.\n", lag.into_inner()));
+    Ok(out)
+}
+
+/// Waits until the repository has the whole log.
+fn wait_for_archive(address: &Address) -> Result<(), String> {
+    let end = Instant::now() + ARCHIVE_TIMEOUT;
+    while status(address, "Cohort_archive_lag_bytes")? > 0.0 {
+        if Instant::now() > end || interrupt::is_requested() {
+            return Err("the archive does not get the whole log".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// Compares the replay of a log after a crash with that after a restore from the archive.
+fn replay(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
+    let tools = Tools::new(setup)?;
+    let load = Loaded { workload: LOAD, clients: CLIENTS, scale: SMALL, measure: asked.measure };
+    let mut rows: [Vec<(f64, f64, f64)>; 3] = Default::default();
+    for _ in 0..asked.repeats {
+        let (repository, key, options) = archive_options(&tools, "replayed")?;
+        let options: Vec<&str> = options.iter().map(String::as_str).chain(NO_CHECKPOINT).collect();
+        let mut server = fill(start_as("cohort, replayed", "cohort", &options, setup)?, SMALL)?;
+        server.resume();
+        let with_key = |command: &str| {
+            let mut made = tools.cohort_backup();
+            made.arg(command).arg(&repository).arg("--key-file").arg(&key);
+            made
+        };
+        let mut take = with_key("take");
+        take.arg("--user=root").arg("--socket").arg(socket_of(&server.address)?);
+        finished(&mut take)?;
+        load.on(&server)?;
+        wait_for_archive(&server.address)?;
+        server.crash()?;
+        let crashed = recovery::found(&server).map_err(text)?;
+        let back = tools.place("back")?;
+        let restore = |more: &[&str]| {
+            finished(with_key("restore").arg("--to").arg(&back).args(more)).map(|cost| cost.seconds)
+        };
+        let plain = restore(&[])?;
+        tools.place("back")?;
+        let server_binary = match &setup.cohortd {
+            Some(program) => program.clone(),
+            None => beside_this_program("cohortd")?,
+        };
+        let binary = format!("--server-binary={}", server_binary.display());
+        let fetched = (restore(&["--to-latest", &binary])? - plain).max(0.0);
+        server.crash_and(|data| {
+            let failed = |error| format!("{}: {error}", data.display());
+            fs::remove_dir_all(data).map_err(failed)?;
+            fs::rename(&back, data).map_err(failed)
+        })?;
+        let restored = recovery::found(&server).map_err(text)?;
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        rows[0].push((crashed.seconds, mib(crashed.log_bytes), crashed.transactions as f64));
+        rows[1].push((fetched, mib(restored.log_bytes), restored.transactions as f64));
+        rows[2].push((restored.seconds, mib(restored.log_bytes), restored.transactions as f64));
+        drop(server);
+        tools.place("replayed")?;
+        if interrupt::is_requested() {
+            return Err("interrupted".to_owned());
+        }
+    }
+    let mut out = format!(
+        "### The log of {LOAD}, {CLIENTS} clients, replayed\n\n\
+         | way | s | log, MiB | MiB/s | transactions/s | of the recovery after a crash |\n|---|---:|---:|---:|---:|---:|\n"
+    );
+    let of =
+        |row: &[(f64, f64, f64)], field: fn(&(f64, f64, f64)) -> f64| median(row.iter().map(field).collect());
+    let crash_rate = of(&rows[0], |one| one.1 / one.0.max(1e-6));
+    for (name, row) in [
+        "recovery after a crash",
+        "restore --to-latest: the log fetched and appended",
+        "first start of the restored",
+    ]
+    .iter()
+    .zip(&rows)
+    {
+        let rate = of(row, |one| one.1 / one.0.max(1e-6));
+        out.push_str(&format!(
+            "| {name} | {:.2} ({}) | {:.0} | {rate:.0} | {:.0} | {:.2} |\n",
+            of(row, |one| one.0),
+            spread(row.iter().map(|one| one.0)),
+            of(row, |one| one.1),
+            of(row, |one| one.2 / one.0.max(1e-6)),
+            rate / crash_rate,
+        ));
+    }
     Ok(out)
 }

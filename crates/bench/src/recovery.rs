@@ -15,7 +15,7 @@ use crate::tables::{self, SCHEMA};
 use crate::workload::{self, Keys, Protocol, Scale, Schema};
 
 /// No checkpoint begins before the log has this size.
-const NO_CHECKPOINT: [&str; 2] = ["--rocksdb-write-buffer-size=8G", "--checkpoint-bytes-max=8G"];
+pub const NO_CHECKPOINT: [&str; 2] = ["--rocksdb-write-buffer-size=8G", "--checkpoint-bytes-max=8G"];
 const CLIENTS: usize = 64;
 const LARGE_ROWS: usize = 256;
 const ROW_BYTES: usize = 8 << 10;
@@ -89,7 +89,8 @@ fn large(server: &Server, _: Duration) -> Result<(), String> {
     Ok(())
 }
 
-fn found(server: &Server) -> Result<RecoveryResult, ConnectionError> {
+/// Reads what the last recovery did.
+pub fn found(server: &Server) -> Result<RecoveryResult, ConnectionError> {
     let mut connection = Connection::open(&server.address, "")?;
     let rows = connection.query("SHOW GLOBAL STATUS LIKE 'Cohort\\_recovery\\_%'")?;
     let value = |name: &str| {

@@ -210,8 +210,14 @@ impl Server {
 
     /// Kills the process, as in a crash, and restarts it on the same data. Returns when it replies.
     pub fn crash(&mut self) -> Result<(), String> {
+        self.crash_and(|_| Ok(()))
+    }
+
+    /// Kills the process, changes its data directory, and restarts it. Returns when it replies.
+    pub fn crash_and(&mut self, change: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
         process::signal(self.pid(), libc::SIGKILL);
         self.child.wait().map_err(|error| format!("{}: {error}", self.label))?;
+        change(&self.data_dir())?;
         let again = self.command.spawn();
         self.child = again.map_err(|error| self.complaint(&format!("does not start again: {error}")))?;
         self.await_answer().map(drop)

@@ -11,22 +11,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cohort_base::whole_chars;
-use cohort_protocol::{
-    CLIENT_ED25519, Capabilities, Ed25519Key, InputBuffer, LoginRequest, NATIVE_PASSWORD, NativePassword,
-    Nonce, Packet, PacketWriter, Reply, Scramble, ServerError, ServerGreeting, certificate_proof, text_row,
-};
-use cohort_tls::{Connector, TlsSettings, TlsStream};
+use cohort_protocol::{Reply, text_row};
+use cohort_tls::TlsSettings;
 
 use crate::failure::{Failure, Result};
+use crate::wire::{Login, TlsUse, Wire, WireError};
 
 /// Maximum size of a packet unless the caller reads rows of any size. A row of BACKUP SERVER TO STREAM has
 /// 1 MiB of data.
 const PACKET_BYTES_MAX: usize = 4 << 20;
-const READ_BYTES: usize = 256 << 10;
-/// Maximum number of packets in a login.
-const LOGIN_PACKETS_MAX: usize = 16;
-/// utf8mb3_general_ci.
-const COLLATION: u8 = 33;
 /// Time for a connection to an address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A checkpoint may take long before the first row.
@@ -82,12 +75,7 @@ impl Stopper {
 
 /// A connection that is logged in.
 pub struct Client {
-    socket: Box<dyn Socket>,
-    tls: Option<TlsStream>,
-    input: InputBuffer,
-    scratch: Vec<u8>,
-    sequence: u8,
-    packet_bytes_max: usize,
+    wire: Wire<Box<dyn Socket>>,
     place: String,
 }
 
@@ -137,24 +125,14 @@ impl Client {
                 Box::new(socket)
             }
         };
-        let mut client = Client {
-            socket,
-            tls: None,
-            input: InputBuffer::default(),
-            scratch: vec![0; READ_BYTES],
-            sequence: 1,
-            packet_bytes_max: PACKET_BYTES_MAX,
-            place,
-        };
-        // A reply begins with the number after that of its command.
-        client.input.ignore_sequence();
+        let mut client = Client { wire: Wire::new(socket, PACKET_BYTES_MAX), place };
         client.log_in(account)?;
         Ok(client)
     }
 
     /// Accepts rows as large as a server can send.
     pub fn accept_large_rows(&mut self) {
-        self.packet_bytes_max = 1 << 30;
+        self.wire.packet_bytes_max = 1 << 30;
     }
 
     /// Runs a statement without a result.
@@ -166,155 +144,57 @@ impl Client {
         Failure::Failed(format!("server {}: {what}", self.place))
     }
 
-    /// Returns the failure of a login. A wrong account or password stays wrong.
-    fn rejected(&self, error: &ServerError) -> Failure {
-        match error.code {
-            ACCESS_DENIED => Failure::Refused(format!("server {}: {}", self.place, error.message)),
-            _ => self.failure(&error.message),
+    /// Returns the failure of an error. A wrong account or password stays wrong, as does a wrong certificate.
+    fn failed(&self, error: WireError) -> Failure {
+        match error {
+            WireError::Io(error) => self.failure(error),
+            WireError::Closed => self.failure("it closed the connection"),
+            WireError::TooLarge | WireError::Malformed => self.failure("malformed packet"),
+            WireError::Refused(error) if error.code == ACCESS_DENIED => {
+                Failure::Refused(format!("server {}: {}", self.place, error.message))
+            }
+            WireError::Refused(error) => self.failure(error.message),
+            WireError::NoTls => self.failure("TLS is required, but the server does not offer it"),
+            WireError::TlsSettings(error) => Failure::Refused(format!("TLS: {error}")),
+            WireError::Tls(error) => self.failure(error),
+            WireError::Unproven => self.failure("it does not prove that its certificate is its own"),
+            WireError::Plugin(plugin) => {
+                self.failure(format!("authentication plugin '{plugin}' is not supported"))
+            }
         }
     }
 
     fn malformed(&self) -> Failure {
-        self.failure("malformed packet")
+        self.failed(WireError::Malformed)
     }
 
     fn log_in(&mut self, account: &Account) -> Result<()> {
-        let payload = self.receive()?;
-        if let Ok(Reply::Error(error)) = Reply::decode(&payload, true) {
-            return Err(self.rejected(&error));
-        }
-        let greeting = ServerGreeting::decode(&payload).map_err(|_| self.malformed())?;
-        let is_offered = greeting.capabilities.has(Capabilities::SSL);
-        if account.demands_tls() && !is_offered {
-            return Err(self.failure("TLS is required, but the server does not offer it"));
-        }
-        let is_encrypted = is_offered && account.tls != Tls::Never && account.socket.is_none();
-        let password = account.password.as_bytes();
-        let login = LoginRequest {
+        let ca = account.ca.as_ref().map_or(String::new(), |path| path.display().to_string());
+        let tls = TlsUse {
+            is_required: account.demands_tls(),
+            settings: TlsSettings { ca, ..TlsSettings::default() },
+            // Without authorities only the times of the certificate are verified.
+            verifies_name: account.ca.is_some() || account.proves_certificate,
+            proves_certificate: account.proves_certificate && account.ca.is_none(),
+        };
+        // Over a socket file only on demand.
+        let is_wanted = account.tls != Tls::Never && (account.socket.is_none() || tls.is_required);
+        let login = Login {
             user: &account.user,
             password: &account.password,
-            is_encrypted,
-            collation: COLLATION,
+            host: account.host.as_deref().unwrap_or("localhost"),
+            tls: is_wanted.then_some(&tls),
         };
-        if is_encrypted {
-            self.begin_tls(account, &greeting, &login)?;
-        }
-        self.send(|out| login.encode(&greeting, out))?;
-        // The hash that the server stores, for its proof.
-        let mut stored = NativePassword::of(password).bytes().to_vec();
-        let mut scramble = greeting.scramble;
-        for _ in 0..LOGIN_PACKETS_MAX {
-            let payload = self.receive()?;
-            match Reply::decode(&payload, true).map_err(|_| self.malformed())? {
-                Reply::Ok => return self.check_proof(account, &stored, &scramble, &payload),
-                Reply::Error(error) => return Err(self.rejected(&error)),
-                Reply::Switch { plugin, data } if plugin == NATIVE_PASSWORD.as_bytes() => {
-                    let random = data.get(..20).and_then(|data| data.try_into().ok());
-                    scramble = Scramble(random.ok_or_else(|| self.malformed())?);
-                    let answer = scramble.answer(password);
-                    self.send(|out| out.extend_from_slice(&answer))?;
-                }
-                Reply::Switch { plugin, data } if plugin == CLIENT_ED25519.as_bytes() => {
-                    let nonce = data.get(..32).and_then(|data| data.try_into().ok());
-                    let nonce = Nonce(nonce.ok_or_else(|| self.malformed())?);
-                    stored = Ed25519Key::of(password).bytes().to_vec();
-                    let answer = nonce.answer(password);
-                    self.send(|out| out.extend_from_slice(&answer))?;
-                }
-                Reply::Switch { plugin, .. } => {
-                    let plugin = String::from_utf8_lossy(plugin);
-                    return Err(self.failure(format!("authentication plugin '{plugin}' is not supported")));
-                }
-                Reply::Other(_) | Reply::End => return Err(self.malformed()),
-            }
-        }
-        Err(self.malformed())
-    }
-
-    fn begin_tls(
-        &mut self,
-        account: &Account,
-        greeting: &ServerGreeting,
-        login: &LoginRequest<'_>,
-    ) -> Result<()> {
-        let ca = account.ca.as_ref().map_or(String::new(), |path| path.display().to_string());
-        let settings = TlsSettings { ca, ..TlsSettings::default() };
-        let connector = Connector::new(&settings, account.ca.is_some());
-        let connector = connector.map_err(|error| Failure::Refused(format!("TLS: {error}")))?;
-        self.send(|out| login.encode_tls_request(greeting, out))?;
-        let early = self.input.take_rest();
-        let host = account.host.as_deref().unwrap_or("localhost");
-        self.tls = Some(connector.connect(host, early).map_err(|error| self.failure(error))?);
-        Ok(())
-    }
-
-    /// Checks the server's proof that the certificate is its own.
-    fn check_proof(&self, account: &Account, stored: &[u8], scramble: &Scramble, ok: &[u8]) -> Result<()> {
-        if !account.proves_certificate || account.ca.is_some() {
-            return Ok(());
-        }
-        let certificate = self.tls.as_ref().and_then(|tls| tls.peer_der());
-        let wanted = certificate.map(|shown| certificate_proof(stored, scramble, shown));
-        let is_proven = wanted.filter(|_| !account.password.is_empty()).is_some_and(|wanted| {
-            let shown = &ok[ok.len().saturating_sub(wanted.len())..];
-            // Compared in constant time.
-            shown.len() == wanted.len()
-                && shown.iter().zip(wanted.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
-        });
-        match is_proven {
-            true => Ok(()),
-            false => Err(self.failure("it does not prove that its certificate is its own")),
-        }
-    }
-
-    fn send(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        let mut out = Vec::new();
-        let mut packet = PacketWriter::begin(&mut out, &mut self.sequence);
-        fill(packet.payload());
-        packet.end();
-        let written = match &mut self.tls {
-            None => self.socket.write_all(&out),
-            Some(tls) => write_records(tls, &mut self.socket, &out),
-        };
-        written.map_err(|error| self.failure(error))
-    }
-
-    fn receive(&mut self) -> Result<Vec<u8>> {
-        let packet = self.receive_in_place()?;
-        Ok(self.input.payload(&packet).to_vec())
-    }
-
-    fn receive_in_place(&mut self) -> Result<Packet> {
-        loop {
-            match self.input.next(self.packet_bytes_max) {
-                Ok(Some(packet)) => {
-                    self.sequence = packet.sequence.wrapping_add(1);
-                    return Ok(packet);
-                }
-                Ok(None) => {}
-                Err(_) => return Err(self.malformed()),
-            }
-            let count = match &mut self.tls {
-                None => self.socket.read(&mut self.scratch),
-                Some(tls) => tls.read(&mut self.socket, &mut self.scratch).map(|received| received.bytes),
-            };
-            match count {
-                Ok(0) => return Err(self.failure("it closed the connection")),
-                Ok(count) => self.input.extend(&self.scratch[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failure(error)),
-            }
-        }
+        self.wire.log_in(&login).map(drop).map_err(|error| self.failed(error))
     }
 
     /// Runs a statement and calls `each` for every row, while the server sends more.
     pub fn query(&mut self, sql: &str, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
-        self.sequence = 0;
-        self.send(|out| {
+        let sent = self.wire.command(|out| {
             out.push(COM_QUERY);
             out.extend_from_slice(sql.as_bytes());
-        })?;
-        let head = self.receive()?;
+        });
+        let head = sent.and_then(|()| self.wire.receive()).map_err(|error| self.failed(error))?;
         match Reply::decode(&head, false).map_err(|_| self.malformed())? {
             Reply::Error(error) => return Err(self.refusal(sql, &error.message)),
             Reply::Other([0, ..]) => return Ok(()),
@@ -322,8 +202,8 @@ impl Client {
         }
         let mut is_row = false;
         loop {
-            let packet = self.receive_in_place()?;
-            let payload = self.input.payload(&packet);
+            let packet = self.wire.receive_in_place().map_err(|error| self.failed(error))?;
+            let payload = self.wire.payload(&packet);
             match Reply::decode(payload, false) {
                 Ok(Reply::End) if is_row => return Ok(()),
                 // The end of the columns' definitions.
@@ -369,14 +249,4 @@ fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
         }
     }
     outcome
-}
-
-fn write_records(tls: &mut TlsStream, socket: &mut Box<dyn Socket>, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match tls.write(socket, bytes)? {
-            0 => return Err(io::ErrorKind::TimedOut.into()),
-            count => bytes = &bytes[count..],
-        }
-    }
-    Ok(())
 }

@@ -59,7 +59,7 @@ pub(crate) const GROUPS: &[Group] = &[
             ("--innodb-buffer-pool-size=N", "memory for pages of tables; K, M, G multiply"),
             ("--log-bin[=NAME]", "base name of the binary log; --skip-log-bin for none"),
             ("--server-id=N", "this server's number in replication"),
-            ("--log-error=FILE", "error log; standard error without it"),
+            ("--log-error[=FILE]", "error log; standard error without it"),
             ("--metrics-port=N", "port of the metrics endpoint"),
         ],
     },
@@ -67,7 +67,7 @@ pub(crate) const GROUPS: &[Group] = &[
 
 /// Names of the option files and groups.
 pub(crate) const OPTION_FILES: &[(&str, &str)] = &[
-    ("Option files, in this order", "/etc/my.cnf /etc/mysql/my.cnf ~/.my.cnf"),
+    ("Option files, in this order", "/etc/my.cnf /etc/mysql/my.cnf $MARIADB_HOME/my.cnf ~/.my.cnf"),
     ("Groups", "mysqld server mariadb mariadbd mariadb-10.11 client-server cohort cohortd"),
 ];
 

@@ -1,4 +1,4 @@
-//! Option files (my.cnf), read like mariadbd does.
+//! Option files (my.cnf), read like MariaDB's programs do.
 //!
 //! ```text
 //! # comment            ; comment
@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Values end at `#` outside of quotes; `\b \t \n \r \\ \s \" \'` are escapes. Unless options choose other
-//! files, the server reads `/etc/my.cnf`, `/etc/mysql/my.cnf` and `~/.my.cnf`, if they exist.
+//! files, a program reads `/etc/my.cnf`, `/etc/mysql/my.cnf`, `$MARIADB_HOME/my.cnf` (else `$MYSQL_HOME`) and
+//! `~/.my.cnf`, if they exist. Of several values the last one counts, whatever its group.
 
 use std::fmt;
 use std::fs;
@@ -16,8 +17,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Groups that this server reads.
-const GROUPS: &[&str] = &[
+/// Groups that the server reads.
+pub(crate) const GROUPS: &[&str] = &[
     "mysqld",
     "server",
     "mysqld-10.11",
@@ -88,16 +89,17 @@ pub struct DefaultsPlan {
 
 /// An option of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct FileOption {
+pub struct FileOption {
     /// As an argument: `--name=value` or `--name`.
     pub argument: String,
+    pub group: String,
     pub file: PathBuf,
     pub line: usize,
 }
 
-/// Options of all files.
+/// Options of all files, in the order in which they were read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FileOptions {
+pub struct FileOptions {
     pub arguments: Vec<FileOption>,
     pub warnings: Vec<String>,
 }
@@ -122,9 +124,14 @@ impl DefaultsPlan {
         (plan, rest)
     }
 
-    /// Reads the files.
-    pub(crate) fn read(&self) -> Result<FileOptions, OptionFileError> {
-        let mut reader = FileReader::new(self.suffix.as_deref());
+    /// Reads these groups of the files.
+    pub fn read(&self, groups: &[&str]) -> Result<FileOptions, OptionFileError> {
+        let variable = |names: [&str; 2]| names.into_iter().find_map(std::env::var_os);
+        let suffix = self.suffix.clone().or_else(|| {
+            variable(["MARIADB_GROUP_SUFFIX", "MYSQL_GROUP_SUFFIX"])
+                .map(|suffix| suffix.to_string_lossy().into_owned())
+        });
+        let mut reader = FileReader::new(groups, suffix.as_deref());
         if self.none {
             return Ok(reader.found);
         }
@@ -134,6 +141,9 @@ impl DefaultsPlan {
         }
         for path in ["/etc/my.cnf", "/etc/mysql/my.cnf"] {
             reader.file(Path::new(path), Need::May, 0)?;
+        }
+        if let Some(home) = variable(["MARIADB_HOME", "MYSQL_HOME"]) {
+            reader.file(&Path::new(&home).join("my.cnf"), Need::May, 0)?;
         }
         if let Some(extra) = &self.extra {
             reader.file(extra, Need::Must, 0)?;
@@ -152,15 +162,23 @@ enum Need {
     May,
 }
 
+/// The group of a line.
+enum Group {
+    /// Before the first one.
+    None,
+    Skipped,
+    Read(String),
+}
+
 struct FileReader {
     groups: Vec<String>,
     found: FileOptions,
 }
 
 impl FileReader {
-    fn new(suffix: Option<&str>) -> FileReader {
-        let plain = GROUPS.iter().map(|group| (*group).to_owned());
-        let suffixed = suffix.into_iter().flat_map(|s| GROUPS.iter().map(move |group| format!("{group}{s}")));
+    fn new(groups: &[&str], suffix: Option<&str>) -> FileReader {
+        let plain = groups.iter().map(|group| (*group).to_owned());
+        let suffixed = suffix.into_iter().flat_map(|s| groups.iter().map(move |group| format!("{group}{s}")));
         FileReader { groups: plain.chain(suffixed).collect(), found: FileOptions::default() }
     }
 
@@ -175,20 +193,20 @@ impl FileReader {
             self.found.warnings.push(warning);
             return Ok(());
         }
-        let mut group: Option<bool> = None;
+        let mut group = Group::None;
         for (n, line) in text.lines().enumerate() {
             self.line(path, n + 1, line.trim(), &mut group, depth)?;
         }
         Ok(())
     }
 
-    /// Processes a line. `group` says whether the current group is read; `None` before the first group.
+    /// Processes a line.
     fn line(
         &mut self,
         path: &Path,
         number: usize,
         line: &str,
-        group: &mut Option<bool>,
+        group: &mut Group,
         depth: usize,
     ) -> Result<(), OptionFileError> {
         if line.is_empty() || line.starts_with(['#', ';']) {
@@ -200,15 +218,16 @@ impl FileReader {
         if let Some(rest) = line.strip_prefix('[') {
             let name =
                 rest.split_once(']').ok_or_else(|| OptionFileError::BadGroup(path.to_owned(), number))?.0;
-            *group = Some(self.groups.iter().any(|known| known == name.trim()));
+            let known = self.groups.iter().find(|known| *known == name.trim());
+            *group = known.map_or(Group::Skipped, |known| Group::Read(known.clone()));
             return Ok(());
         }
         match group {
-            None => Err(OptionFileError::NoGroup(path.to_owned(), number)),
-            Some(false) => Ok(()),
-            Some(true) => {
-                let argument = option_of(line);
-                self.found.arguments.push(FileOption { argument, file: path.to_owned(), line: number });
+            Group::None => Err(OptionFileError::NoGroup(path.to_owned(), number)),
+            Group::Skipped => Ok(()),
+            Group::Read(group) => {
+                let (argument, group, file) = (option_of(line), group.clone(), path.to_owned());
+                self.found.arguments.push(FileOption { argument, group, file, line: number });
                 Ok(())
             }
         }
@@ -337,7 +356,7 @@ mod tests {
                 suffix: suffix.map(str::to_owned),
                 ..DefaultsPlan::default()
             };
-            plan.read()
+            plan.read(GROUPS)
                 .map(|found| found.arguments.into_iter().map(|option| option.argument).collect::<Vec<_>>())
         };
         assert_eq!(read(None).expect("good"), ["--x=1", "--from=a", "--from=b"]);

@@ -1,14 +1,14 @@
 //! Reads settings from the command line and option files, with mariadbd's rules, messages and exit codes.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::build::Build;
 use crate::exit::{
     EXIT_ARGUMENT_REQUIRED, EXIT_BAD_NUMBER, EXIT_BAD_VALUE, EXIT_UNKNOWN_OPTION, EXIT_UNKNOWN_VARIABLE,
 };
 use crate::help;
-use crate::option_file::{DefaultsPlan, FileOption, OptionFileError};
+use crate::option_file::{DefaultsPlan, FileOption, GROUPS, OptionFileError};
 use crate::runtime::{Globals, expand_sql_mode, followers, option_text};
 use crate::setting::Kind;
 use crate::table::VarId;
@@ -34,6 +34,8 @@ pub struct Options {
     pub without_effect: Vec<String>,
     /// `--log-bin[=NAME]`, `--skip-log-bin`: the base name, or `None` if the binary log is disabled.
     pub log_bin: Option<String>,
+    /// `--log-error[=NAME]`, `--skip-log-error`.
+    pub log_error: LogErrorOption,
     /// `--user`: the user to switch to when started by root.
     pub user: Option<String>,
     /// `--initialize`: create a data directory and exit.
@@ -49,6 +51,42 @@ pub struct Options {
     pub stop_gtid: Option<String>,
     /// `--stop-timeline`: the timeline to follow.
     pub stop_timeline: Option<String>,
+}
+
+/// Where the error log is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LogErrorOption {
+    #[default]
+    StandardError,
+    /// The option without a name: the pid file's path with the suffix `.err`.
+    LikePidFile,
+    Name(String),
+}
+
+impl LogErrorOption {
+    const SUFFIX: &str = ".err";
+
+    fn of(value: Option<&str>) -> LogErrorOption {
+        match value {
+            None | Some("") => LogErrorOption::LikePidFile,
+            Some(name) => LogErrorOption::Name(name.to_owned()),
+        }
+    }
+
+    /// Returns the value of `log_error`, relative to the data directory unless it is absolute; empty is
+    /// standard error. A name without a suffix gets one, and a relative one begins with a dot, as in MariaDB.
+    pub fn file(&self, pid_file: &Path) -> String {
+        match self {
+            LogErrorOption::StandardError => String::new(),
+            LogErrorOption::LikePidFile => pid_file.with_extension("err").display().to_string(),
+            LogErrorOption::Name(name) => {
+                let last = name.rsplit('/').next().unwrap_or_default();
+                let suffix = if last.contains('.') { "" } else { LogErrorOption::SUFFIX };
+                let folder = if name.starts_with(['/', '.']) { "" } else { "./" };
+                format!("{folder}{name}{suffix}")
+            }
+        }
+    }
 }
 
 /// The server does not start. Nothing was changed.
@@ -177,7 +215,7 @@ pub fn load(arguments: &[String], build: &Build) -> Result<StartupRequest, Start
     if !needs_values && let Some(print) = rest.iter().find_map(|argument| print_request(argument, build)) {
         return print.map(StartupRequest::Print);
     }
-    let from_files = plan.read()?;
+    let from_files = plan.read(GROUPS)?;
     if plan.print {
         let of_files = from_files.arguments.iter().map(|option| &option.argument);
         let all: Vec<&str> = of_files.chain(rest).map(String::as_str).collect();
@@ -187,7 +225,7 @@ pub fn load(arguments: &[String], build: &Build) -> Result<StartupRequest, Start
     }
     let mut options = Options { log_bin: Some("binlog".to_owned()), ..Options::default() };
     options.warnings.extend(from_files.warnings);
-    for FileOption { argument, file, line } in &from_files.arguments {
+    for FileOption { argument, file, line, .. } in &from_files.arguments {
         // An option in a file never takes the next line as its value.
         options.argument(argument, &mut std::iter::empty()).map_err(|error| StartupError {
             message: format!("{} in {} at line {line}", error.message, file.display()),
@@ -293,6 +331,8 @@ impl Options {
                     Some(given.value.filter(|name| !name.is_empty()).unwrap_or("binlog").to_owned())
             }
             "skip_log_bin" | "disable_log_bin" => self.log_bin = None,
+            "log_error" => self.log_error = LogErrorOption::of(given.value),
+            "skip_log_error" | "disable_log_error" => self.log_error = LogErrorOption::StandardError,
             "user" => self.user = Some(required(&given, rest)?.to_owned()),
             "initialize" => self.initialize = is_on(&given),
             "validate_config" => self.validate_config = is_on(&given),
@@ -608,6 +648,25 @@ mod tests {
         assert_eq!(options.without_effect, ["innodb_io_capacity"]);
         assert_eq!(globals.uint(VarId::InnodbBufferPoolSize), 1 << 30);
         assert_eq!(run(&["--skip-log-bin"]).expect("good").1.log_bin, None);
+    }
+
+    #[test]
+    fn the_error_log_is_named_as_by_mariadbd() {
+        for (arguments, file) in [
+            (&[][..], ""),
+            (&["--log-error"], "/data/host.err"),
+            (&["--log_error="], "/data/host.err"),
+            (&["--log-error", "--port=3307"], "/data/host.err"),
+            (&["--log-error=foo"], "./foo.err"),
+            (&["--log-error=foo.log"], "./foo.log"),
+            (&["--log-error=../foo.d/foo"], "../foo.d/foo.err"),
+            (&["--log-error=/var/log/foo"], "/var/log/foo.err"),
+            (&["--log-error=/var/log/foo.log", "--skip-log-error"], ""),
+            (&["--skip-log-error", "--log-error"], "/data/host.err"),
+        ] {
+            let (_, options) = run(arguments).expect("good");
+            assert_eq!(options.log_error.file(Path::new("/data/host.pid")), file, "{arguments:?}");
+        }
     }
 
     /// A request for encrypted files must fail, so that the operator does not believe that they are

@@ -190,6 +190,8 @@ with_inert_settings! { settings! {
         .doc("Create the schema sys in a data directory that has never had one. A schema of this name that exists is never changed, and one that was dropped is not created again.");
     CohortTrace = Setting::both("cohort_trace", flag(false)).acts(Session).no_option()
         .doc("Keep the durations of a statement and of the steps of its commit for information_schema.COHORT_TRACE, which the session's next statement reads: SET STATEMENT cohort_trace=1 FOR ...");
+    CohortRoutineLines = Setting::global("cohort_routine_lines", flag(false)).acts(Global)
+        .doc("Count the executions and the time of each line of stored programs: information_schema.ROUTINE_LINES. Setting it removes all counts. While it is on, programs run slower.");
     Userstat = Setting::global("userstat", flag(false)).acts(Statement)
         .doc("Count statements by account and connection, and the rows that they read and change by table and index: USER_STATISTICS, CLIENT_STATISTICS, TABLE_STATISTICS, INDEX_STATISTICS in information_schema, table_io_waits_summary_by_table and the sums of statements by account in performance_schema.");
     LogLayout = Setting::global("log_layout", word(0, &["shared", "separate"])).read_only()
@@ -585,7 +587,7 @@ with_inert_settings! { settings! {
     Tmpdir = Setting::global("tmpdir", path("/tmp")).read_only().doc("Directory for temporary files of large sorts, joins and groupings, and of temporary tables.");
     PluginDir = Setting::global("plugin_dir", path("")).read_only().no_effect("there are no plugins").doc("Directory of plugins.");
     PidFile = Setting::global("pid_file", path("")).read_only().doc("File with the server's process ID.");
-    LogError = Setting::global("log_error", path("")).read_only().doc("Error log file. Empty: standard error.");
+    LogError = Setting::global("log_error", path("")).read_only().doc("Error log file. A name without a suffix gets .err. Without a value: the path of pid_file with the suffix .err. Without the option, or with skip_log_error: standard error.");
     OpenFilesLimit = Setting::global("open_files_limit", num(0, 0, U32)).read_only().doc("Maximum number of open files. 0: as many as allowed. At the start `max_connections` is lowered to what this allows; 32 files are reserved for logs and checkpoints.");
     CoreFile = Setting::inert("core_file", flag(false), "the system decides").read_only().doc("Write a core file.");
     LargePages = Setting::inert("large_pages", flag(false), "memory is the allocator's").read_only().doc("Use large pages.");

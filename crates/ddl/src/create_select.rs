@@ -79,7 +79,7 @@ pub(super) fn bind(
     let (params, source) = ctx.bound_params();
     for _ in 0..PLAN_ATTEMPTS {
         let catalog = ctx.db.catalog();
-        let names = SessionNames::new(&catalog, ctx.session);
+        let names = SessionNames::new(&catalog, ctx.session).with_out(source);
         let plan = PlanContext::new(&names, params, source);
         let query = plan_query_within(&plan, ctx.session, None, &select.query)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;

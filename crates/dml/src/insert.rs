@@ -207,7 +207,8 @@ impl Insert<'_> {
         self.late_defaults(ctx)
     }
 
-    /// Sets the defaults that read other columns, for columns that the statement does not name.
+    /// Sets the defaults that read other columns, for columns that the statement does not name, and then NULL
+    /// in those that are left to the hooks.
     fn late_defaults(&mut self, ctx: &StatementContext<'_>) -> SqlResult<()> {
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
@@ -216,6 +217,9 @@ impl Insert<'_> {
                 self.row[column] =
                     self.pipeline.assigner.default(&ctx.eval, column, default, &self.row, number)?;
             }
+        }
+        for &column in self.plan.steps.unassigned() {
+            self.row[column] = Value::Null;
         }
         Ok(())
     }
@@ -256,9 +260,6 @@ impl Insert<'_> {
                 _ => column.ty.implicit_default(),
             }
         }));
-        for &column in self.plan.steps.unassigned() {
-            self.row[column] = Value::Null;
-        }
         for &column in &self.plan.unnamed {
             let default = &self.plan.defaults[column];
             // A missing default was reported before the first row.

@@ -148,7 +148,7 @@ impl InsertPlan {
         let updated: Vec<usize> = assignments_of(&on_duplicate).iter().map(|a| a.column).collect();
         let mut steps = RowSteps::of(ctx, session, &table, checks, &updated)?;
         // MariaDB reports those of INSERT .. SELECT before the hooks run.
-        if matches!(rows, Rows::Values(_)) {
+        if matches!(insert.source, ast::InsertSource::Values(_)) {
             steps.leave_to_hooks(&table, &mut unnamed);
         }
         let statement = if insert.replace { "REPLACE" } else { "INSERT" };
@@ -315,7 +315,7 @@ fn columns(binder: &Binder<'_>, table: &Table, names: &[String]) -> SqlResult<Ve
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
         let name = ast::ColumnRef { db: None, table: None, name: name.clone() };
-        let column = binder.scope.column(&name, Clause::InsertInto)?;
+        let column = binder.ctx.column(binder.scope, &name, Clause::InsertInto, Privilege::Insert)?;
         if columns.contains(&column) {
             return Err(SqlError::column_specified_twice(&name.name));
         }

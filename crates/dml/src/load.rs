@@ -195,7 +195,7 @@ impl Bytes for Client<'_> {
 fn bind(ctx: &mut StatementContext<'_>, load: &LoadData, job: &Job<'_>) -> SqlResult<LoadPlan> {
     for _ in 0..PLAN_ATTEMPTS {
         let catalog = ctx.db.catalog();
-        let names = SessionNames::new(&catalog, ctx.session);
+        let names = SessionNames::new(&catalog, ctx.session).with_out(job.source);
         let plan = LoadPlan::bind(&PlanContext::new(&names, job.params, job.source), ctx, load)?;
         names.take_needs().iter().try_for_each(|need| need.check(ctx.session))?;
         let table = plan.insert.table();
@@ -248,7 +248,7 @@ impl LoadPlan {
         for target in &load.targets {
             targets.push(match target {
                 LoadTarget::Column(name) => {
-                    let column = scope.column(name, Clause::Select)?;
+                    let column = plan.column(&scope, name, Clause::Select, Privilege::Insert)?;
                     plan.use_column(&scope, column, Privilege::Insert)?;
                     Target::Column(column)
                 }
@@ -264,7 +264,7 @@ impl LoadPlan {
         }
         let binder = Binder::new(plan, &scope, Clause::Set);
         let bind = |scope: &Scope, assignment: &ast::Assignment| {
-            let column = scope.column(&assignment.column, Clause::Select)?;
+            let column = plan.column(scope, &assignment.column, Clause::Select, Privilege::Insert)?;
             plan.use_column(scope, column, Privilege::Insert)?;
             let binder = Binder::new(plan, scope, Clause::Set);
             Ok((column, Cell::from(bind_new_value(&binder, column, &assignment.value)?)))

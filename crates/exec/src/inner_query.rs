@@ -36,6 +36,11 @@ impl Session {
         self.query_some_rows(query, job, RowsFor::Cursor)
     }
 
+    /// Returns the rows of a listing that a query selects.
+    pub(crate) fn query_listing(&mut self, query: &ast::Query, job: &Job<'_>) -> SqlResult<Vec<Vec<Value>>> {
+        self.query_some_rows(query, job, RowsFor::Listing)
+    }
+
     fn query_some_rows(
         &mut self,
         query: &ast::Query,

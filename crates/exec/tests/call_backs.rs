@@ -40,6 +40,7 @@ impl StatementFunctions for Functions {
                     ty,
                     function,
                     routine: None,
+                    parameters: Vec::new(),
                     is_out: Vec::new(),
                 }))
             }

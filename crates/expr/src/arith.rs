@@ -107,11 +107,23 @@ fn additive(args: &mut [Expr], mode: SqlMode, is_sub: bool) -> ExprType {
         TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
         TypeClass::Decimal => ExprType::decimal(precision, scale as u8, u0 && u1),
         _ => {
-            let unsigned = (u0 || u1) && !(is_sub && mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION));
+            let unsigned =
+                is_unsigned_result(args) && !(is_sub && mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION));
             int_type(decimal_width(precision, 0, unsigned), unsigned)
         }
     };
     ty.with_nullable(nullable(args))
+}
+
+/// Returns whether the integer that an operator returns is unsigned: if an operand is, and none is a date or
+/// time, whose number has a sign.
+fn is_unsigned_result(args: &[Expr]) -> bool {
+    args.iter().any(|arg| arg.ty_cow().unsigned) && !args.iter().any(is_point_in_time)
+}
+
+fn is_point_in_time(arg: &Expr) -> bool {
+    use TypeKind::{Date, DateTime, Time, Timestamp};
+    matches!(arg.ty_cow().kind, Date | Time | DateTime | Timestamp)
 }
 
 fn type_add(args: &mut [Expr], env: &SessionEnv) -> SqlResult<ExprType> {
@@ -130,7 +142,10 @@ fn type_mul(args: &mut [Expr], _: &SessionEnv) -> SqlResult<ExprType> {
     let ty = match class_of_types(args) {
         TypeClass::Real => double_with(real_decimals(&args[0]).max(real_decimals(&args[1]))),
         TypeClass::Decimal => ExprType::decimal(precision, scale as u8, u0 && u1),
-        _ => int_type(decimal_width(precision, 0, u0 || u1), u0 || u1),
+        _ => {
+            let unsigned = is_unsigned_result(args);
+            int_type(decimal_width(precision, 0, unsigned), unsigned)
+        }
     };
     Ok(ty.with_nullable(nullable(args)))
 }
@@ -268,6 +283,11 @@ fn is_unsigned(v: IntValue) -> bool {
     matches!(v, IntValue::Unsigned(_))
 }
 
+/// Returns whether the result of +, - or * on these integers is unsigned.
+fn are_unsigned(a: &Args<'_>, x: IntValue, y: IntValue) -> bool {
+    (is_unsigned(x) || is_unsigned(y)) && !a.call.args.iter().any(is_point_in_time)
+}
+
 /// Returns an exact integer as BIGINT [UNSIGNED]. Error 1690 if it is out of range.
 fn int_result(a: &Args<'_>, exact: Option<i128>, unsigned: bool) -> SqlResult<Value> {
     let fitting = exact.and_then(|v| {
@@ -286,7 +306,7 @@ fn decimal_result<E>(a: &Args<'_>, v: Result<Decimal, E>) -> SqlResult<Value> {
 
 fn add(a: Args<'_>) -> SqlResult<Value> {
     match or_null!(pair(&a)) {
-        Pair::Int(x, y) => int_result(&a, Some(x.wide() + y.wide()), is_unsigned(x) || is_unsigned(y)),
+        Pair::Int(x, y) => int_result(&a, Some(x.wide() + y.wide()), are_unsigned(&a, x, y)),
         Pair::Decimal(x, y) => decimal_result(&a, x.add(&y)),
         Pair::Real(x, y) => real_result(&a, x + y),
     }
@@ -295,8 +315,8 @@ fn add(a: Args<'_>) -> SqlResult<Value> {
 fn sub(a: Args<'_>) -> SqlResult<Value> {
     match or_null!(pair(&a)) {
         Pair::Int(x, y) => {
-            let unsigned = (is_unsigned(x) || is_unsigned(y))
-                && !a.ctx.env.sql_mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION);
+            let unsigned =
+                are_unsigned(&a, x, y) && !a.ctx.env.sql_mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION);
             int_result(&a, Some(x.wide() - y.wide()), unsigned)
         }
         Pair::Decimal(x, y) => decimal_result(&a, x.sub(&y)),
@@ -306,7 +326,7 @@ fn sub(a: Args<'_>) -> SqlResult<Value> {
 
 fn mul(a: Args<'_>) -> SqlResult<Value> {
     match or_null!(pair(&a)) {
-        Pair::Int(x, y) => int_result(&a, x.wide().checked_mul(y.wide()), is_unsigned(x) || is_unsigned(y)),
+        Pair::Int(x, y) => int_result(&a, x.wide().checked_mul(y.wide()), are_unsigned(&a, x, y)),
         Pair::Decimal(x, y) => decimal_result(&a, x.mul(&y)),
         Pair::Real(x, y) => real_result(&a, x * y),
     }

@@ -123,8 +123,18 @@ impl Expr {
         ctx.count_value(&value)?;
         let decimals = self.type_ref().map_or(0, |ty| ty.decimals);
         let value = match (self, value) {
-            // The bound value determines a parameter's digits.
+            // A variable declared as DOUBLE(m,d) has the digits of its type. Else the bound value has its own.
+            (Expr::Param(param), v)
+                if param.ty.class() == TypeClass::Real && param.ty.decimals < NOT_FIXED_DECIMALS =>
+            {
+                return Ok(convert::text_of_cow(v, param.ty.decimals));
+            }
             (Expr::Param(_), v) => return Ok(convert::text_of_cow(v, NOT_FIXED_DECIMALS)),
+            // As text, a boolean variable is ON or OFF.
+            (Expr::Call(call), Cow::Owned(Value::Int(v))) if call.is_system_variable() => {
+                let word: &[u8] = if v == 0 { b"OFF" } else { b"ON" };
+                return Ok(Some(Cow::Borrowed(word)));
+            }
             (_, v) => v,
         };
         let text = convert::text_of_cow(value, decimals);

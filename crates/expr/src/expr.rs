@@ -283,6 +283,11 @@ impl Call {
     pub fn args(&self) -> &[Expr] {
         &self.args
     }
+
+    /// Returns whether the call reads a system variable.
+    pub(crate) fn is_system_variable(&self) -> bool {
+        matches!(self.extra, Extra::Variable(..))
+    }
 }
 
 /// Depth from which on conditions are taken to be nullable.

@@ -9,7 +9,7 @@ use cohort_types::{Collation, ErrorCode, SqlResult, Value, row_memory_bytes};
 use crate::aggregate_call::{Aggregate, AggregateKind, Quantifier};
 use crate::compare::compare_same;
 use crate::context::EvalContext;
-use crate::convert::string_value;
+use crate::convert::{string_value, text_of_cow};
 use crate::expr::Expr;
 use crate::json_write::append_json;
 use crate::sort::sort_rows;
@@ -93,7 +93,12 @@ pub(crate) fn add(
     match aggregate.kind {
         AggregateKind::GroupConcat => {
             for arg in &aggregate.args {
-                match arg.eval_text(row, ctx)? {
+                let part = match arg {
+                    // As a column that is gathered, a boolean variable is a number.
+                    Expr::Call(call) if call.is_system_variable() => text_of_cow(arg.eval(row, ctx)?, 0),
+                    _ => arg.eval_text(row, ctx)?,
+                };
+                match part {
                     None => return Ok(()),
                     Some(part) => text.extend_from_slice(&part),
                 }

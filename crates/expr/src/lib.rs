@@ -121,6 +121,7 @@ pub use function::{Replication, StoredIn, TrimSide};
 pub use joined::{to_joined, union_type};
 pub use json_table::{JsonColumn, JsonLevel, JsonMeaning, JsonPath, JsonResponse, JsonTable};
 pub use mode_dependence::mode_dependence;
+pub use operand::takes_hex_as_number;
 pub use registry::{functions, replication_of, stored_in};
 pub use search::{SearchMode, WordRange, WordSource};
 pub use sort::sort_rows;

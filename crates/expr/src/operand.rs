@@ -38,16 +38,25 @@ impl Expr {
     /// Returns the expression for an assignment to a column: a hexadecimal literal is a number in numeric
     /// columns.
     pub fn for_column(self, kind: TypeKind) -> Expr {
-        use TypeKind::{BigInt, Bit, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt, Year};
-        let holds_numbers =
-            matches!(kind, TinyInt | SmallInt | MediumInt | Int | BigInt | Decimal | Float | Double | Year);
         match &self {
-            Expr::Const(node) if node.ty.flavor == Flavor::Hex && (holds_numbers || kind == Bit) => {
+            Expr::Const(node) if self.is_hex_literal() && takes_hex_as_number(kind) => {
                 Expr::constant(hex_number(&node.value))
             }
             _ => self,
         }
     }
+
+    /// Returns whether the expression is a hexadecimal or binary literal, which is a number in numeric
+    /// context.
+    pub fn is_hex_literal(&self) -> bool {
+        matches!(self, Expr::Const(node) if node.ty.flavor == Flavor::Hex)
+    }
+}
+
+/// Returns whether a column or variable of this type receives a hexadecimal literal as a number.
+pub fn takes_hex_as_number(kind: TypeKind) -> bool {
+    use TypeKind::{BigInt, Bit, Decimal, Double, Float, Int, MediumInt, SmallInt, TinyInt, Year};
+    matches!(kind, TinyInt | SmallInt | MediumInt | Int | BigInt | Decimal | Float | Double | Year | Bit)
 }
 
 /// Converts two scalars for their comparison.

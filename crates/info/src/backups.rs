@@ -1,8 +1,9 @@
 //! information_schema.COHORT_BACKUPS: the backups that this data directory has taken.
 
 use cohort_commit::KnownBackup;
+use cohort_session::access::check_global;
 use cohort_session::{StatementContext, WantedNames};
-use cohort_types::{SqlError, SqlResult, Value};
+use cohort_types::{Privilege, SqlError, SqlResult, Value};
 
 use super::cells::{integer, text};
 use super::schema_table::SchemaTable;
@@ -12,6 +13,7 @@ pub fn rows(
     _: &WantedNames,
     ctx: &mut StatementContext<'_>,
 ) -> SqlResult<Vec<Vec<Value>>> {
+    check_global(ctx.session, Privilege::Process)?;
     let all = ctx.db.commit.known_backups().map_err(|error| SqlError::backup_failed(&error))?;
     let row = |known: KnownBackup| {
         out.row([

@@ -15,6 +15,7 @@
 //! | `engine_status` | SHOW ENGINE STATUS |
 //! | `transactions` | running transactions and lock waits |
 //! | `commit_stages`, `statements`, `backups` | information_schema.COHORT_COMMIT_STAGES, COHORT_STATEMENTS, COHORT_BACKUPS |
+//! | `routine_lines` | information_schema.ROUTINE_LINES |
 //! | `usage` | the tables of `userstat` |
 //! | `words` | KEYWORDS, SQL_FUNCTIONS, USER_VARIABLES |
 //! | `performance/` | rows of performance_schema |
@@ -53,6 +54,7 @@ mod projection;
 mod recorded_type;
 mod replica;
 mod replication_tables;
+mod routine_lines;
 mod routines;
 mod rows;
 mod rows_server;

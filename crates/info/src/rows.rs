@@ -2,8 +2,8 @@
 
 use super::schema_table::RowsOf;
 use super::{
-    backups, commit_stages, events, foreign, innodb_tables, routines, rows_server, rows_tables, statements,
-    system_variables, trace, transactions, triggers, usage, view, words,
+    backups, commit_stages, events, foreign, innodb_tables, routine_lines, routines, rows_server,
+    rows_tables, statements, system_variables, trace, transactions, triggers, usage, view, words,
 };
 
 /// Returns the function that computes a table's rows. Tables about features that do not exist here are empty.
@@ -21,6 +21,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "CHECK_CONSTRAINTS" => rows_tables::check_constraints,
         "VIEWS" => view::rows,
         "ROUTINES" => routines::routines,
+        "ROUTINE_LINES" => routine_lines::rows,
         "PARAMETERS" => routines::parameters,
         "TRIGGERS" => triggers::rows,
         "EVENTS" => events::rows,

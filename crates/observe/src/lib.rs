@@ -1,6 +1,6 @@
 //! Statistics about a running server: [`Statements`] counts statements by digest, [`SessionSums`] by kind
 //! for sessions and accounts. [`History`] keeps figures of the last day. [`Published`] shows other threads
-//! what a session does.
+//! what a session does. [`RoutineLines`] counts the lines of stored programs.
 
 mod directory;
 mod events;
@@ -8,6 +8,7 @@ mod history;
 mod latencies;
 mod measured;
 mod published;
+mod routine_lines;
 mod session_sums;
 mod shards;
 mod statements;
@@ -22,6 +23,7 @@ pub use history::{
 pub use latencies::{Bucket, Latencies};
 pub use measured::{Measure, Measured};
 pub use published::Published;
+pub use routine_lines::{LineCount, ProgramLines, ProgramName, RoutineLines};
 pub use session_sums::SessionSums;
 pub use shards::{KindTimes, Totals};
 pub use statements::{StatementRef, StatementRow, Statements};

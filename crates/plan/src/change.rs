@@ -60,7 +60,7 @@ pub fn bind_assignment(
     binder: &Binder<'_>,
     assignment: &ast::Assignment,
 ) -> SqlResult<(usize, Option<Expr>)> {
-    let slot = binder.scope.column(&assignment.column, binder.clause)?;
+    let slot = binder.ctx.column(binder.scope, &assignment.column, binder.clause, Privilege::Update)?;
     binder.ctx.use_column(binder.scope, slot, Privilege::Update)?;
     let value = bind_new_value(binder, slot, &assignment.value)?;
     if value.is_none() && binder.clause == Clause::Set {

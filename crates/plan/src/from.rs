@@ -354,7 +354,8 @@ impl Tables<'_> {
         let (mut kept, mut hidden, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
             let column = ast::ColumnRef { db: None, table: None, name: name.clone() };
-            let (l, r) = (left_scope.column(&column, Clause::On)?, right_scope.column(&column, Clause::On)?);
+            let slot = |scope: &Scope| self.ctx.column(scope, &column, Clause::On, Privilege::Select);
+            let (l, r) = (slot(&left_scope)?, slot(&right_scope)?);
             self.ctx.note(|meanings| meanings.note_pair(join, (&left_scope, l), (&right_scope, r)));
             conditions.push(compare_exprs(
                 CompareOp::Eq,

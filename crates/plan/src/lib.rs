@@ -68,7 +68,7 @@ pub use common_tables::CommonTables;
 pub use declared_type::column_type;
 pub use from::{allowed_indexes, scope_of_rows};
 pub use meaning::Meanings;
-pub use names::{CalledFunction, Names, VirtualColumn, VirtualDefinition};
+pub use names::{CalledFunction, Names, Parameter, VirtualColumn, VirtualDefinition};
 pub use query::{bind_plain_limit, bind_query};
 pub use sound::check_statement;
 pub use table_names::TableNames;

@@ -4,9 +4,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Table, View};
-use cohort_expr::{ExprType, SessionEnv, SessionHooks};
-use cohort_sql::ast::{self, DataType, SequenceOperation};
-use cohort_types::{ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult};
+use cohort_expr::{ExprType, SessionEnv, SessionHooks, takes_hex_as_number};
+use cohort_sql::ast::{self, DataType, DeclaredKind, SequenceOperation};
+use cohort_types::{Collation, ColumnType, ErrorCode, Privilege, Privileges, SqlError, SqlResult, TypeKind};
+
+use crate::declared_type::column_type;
 
 /// A function that runs statements.
 pub struct CalledFunction {
@@ -17,6 +19,34 @@ pub struct CalledFunction {
     pub ty: ExprType,
     /// An aggregate: its argument is all rows of a group, as [`cohort_expr::AggregateKind::Rows`] has them.
     pub is_aggregate: bool,
+    /// The parameters.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter of a stored function or procedure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    pub name: String,
+    /// The declared type. `None` for rows, and for types that refer to columns.
+    pub declared: Option<DataType>,
+}
+
+impl Parameter {
+    /// Returns whether the parameter receives a hexadecimal literal as a number, and its type.
+    pub fn numeric_kind(&self) -> Option<TypeKind> {
+        match self.declared.as_ref()?.kind {
+            DeclaredKind::Column(kind) => Some(kind).filter(|kind| takes_hex_as_number(*kind)),
+            DeclaredKind::Signed | DeclaredKind::Unsigned => None,
+        }
+    }
+
+    /// Returns error 4078 for a row as the argument of a scalar parameter.
+    pub fn refuse_row(&self) -> SqlResult<()> {
+        let Some(declared) = &self.declared else { return Ok(()) };
+        let text = column_type(declared, "", Collation::UTF8MB4_GENERAL_CI)?.sql_text();
+        let word = text.split(['(', ' ']).next().unwrap_or_default();
+        Err(SqlError::row_in_assignment(word, &self.name))
+    }
 }
 
 /// The session, the catalog and the account's privileges, as binding sees them.
@@ -98,7 +128,7 @@ pub trait Names {
     ) -> SqlResult<()>;
 
     /// Checks the privilege on a column. Error 1143.
-    fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()>;
+    fn use_column(&self, table: &Arc<Table>, column: &str, how: Privilege) -> SqlResult<()>;
 
     /// Returns error 1142.
     fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError;

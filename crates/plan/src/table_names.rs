@@ -101,8 +101,8 @@ impl Names for TableNames<'_> {
         self.session.use_view_column(view, column, how)
     }
 
-    fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {
-        self.session.use_column(table, ordinal, how)
+    fn use_column(&self, table: &Arc<Table>, column: &str, how: Privilege) -> SqlResult<()> {
+        self.session.use_column(table, column, how)
     }
 
     fn table_access_denied(&self, command: &str, schema: &str, table: &str) -> SqlError {

@@ -91,7 +91,7 @@ pub(crate) fn base_tables(query: &Query) -> Vec<&FromTable> {
 impl Written<'_> {
     /// Checks the privilege on the column, also for the definers of the views in between.
     pub(crate) fn use_column(&self, ctx: &PlanContext<'_>, how: Privilege) -> SqlResult<()> {
-        self.inside(ctx, |ctx| ctx.names.use_column(&self.table, self.column, how))
+        self.inside(ctx, |ctx| ctx.names.use_column(&self.table, &self.table.columns[self.column].name, how))
     }
 
     /// Checks the privileges on the table as a whole, also for the definers of the views in between.

@@ -85,7 +85,7 @@ impl Bound {
             TypedState { places, cursors: &mut [], jumps_left: JUMPS_UNCHECKED, has_evaluated: false };
         let mut pc = 0;
         loop {
-            match run(&self.ops, &mut state, pc) {
+            match run(&self.ops, &mut state, pc, &mut ()) {
                 Stop::At(at) => return Ok(self.ops.get(at as usize)),
                 Stop::Check { to, .. } => {
                     check()?;

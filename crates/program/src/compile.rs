@@ -13,6 +13,7 @@
 //! - The number of entered blocks at an instruction is the same on every path to it.
 //! - Every jump that was emitted without a target has one when its statement ends.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use cohort_session::{ProgramRule, innermost, traits_of};
@@ -23,6 +24,7 @@ use cohort_sql::ast::{
 };
 use cohort_types::{SqlError, SqlResult, TypeKind, Value, check_stack};
 
+use crate::lines::NO_OFFSET;
 use crate::program::{
     Block, Cursor, CursorId, HandledBy, Handler, Instruction, Pc, Program, ProgramKind, Raised, ScalarId,
     Slot, SlotType, StatementId,
@@ -54,16 +56,19 @@ pub fn compile(
             slots: vec![unset; body.slots as usize],
             code: Vec::new(),
             positions: Vec::new(),
+            starts: Vec::new(),
             scalars: Vec::new(),
             statements: Vec::new(),
             cursors: Vec::new(),
             blocks: Vec::new(),
             body: text.into(),
             named: OnceLock::new(),
+            lines: OnceLock::new(),
         },
         scope: Scope::default(),
         depth: 0,
         returns: false,
+        start: 0,
         position: 0,
     };
     for (n, parameter) in parameters.iter().enumerate() {
@@ -91,6 +96,8 @@ struct Compiler {
     depth: u32,
     /// Whether the body has a RETURN.
     returns: bool,
+    /// Offset of the start of the current statement, condition or expression in the body.
+    start: u32,
     /// Offset of the end of the current statement or condition in the body.
     position: u32,
 }
@@ -101,7 +108,13 @@ impl Compiler {
     fn emit(&mut self, instruction: Instruction) -> Pc {
         self.program.code.push(instruction);
         self.program.positions.push(self.position);
+        self.program.starts.push(self.start);
         self.program.code.len() as Pc - 1
+    }
+
+    /// Begins a statement, a condition or an expression with this range in the body.
+    fn begin(&mut self, range: &Range<usize>) {
+        (self.start, self.position) = (range.start as u32, range.end as u32);
     }
 
     /// Returns the number of the next instruction.
@@ -174,7 +187,7 @@ impl Compiler {
         check_stack()?;
         match step {
             Step::Sql(code) => {
-                self.position = code.range.end as u32;
+                self.begin(&code.range);
                 self.sql(code)
             }
             Step::Block(block) => self.block(block),
@@ -183,7 +196,7 @@ impl Compiler {
                 self.branches(arms, otherwise.as_deref(), None, Some(*end))
             }
             Step::Case { operand: Some(operand), arms, otherwise, end } => {
-                self.position = operand.range.end as u32;
+                self.begin(&operand.range);
                 let value = self.scalar(operand);
                 let slot = self.slot(SlotType::OfScalar(value));
                 let kept = self.emit(Instruction::Operand { slot, value, after: UNKNOWN });
@@ -217,7 +230,7 @@ impl Compiler {
                 Ok(())
             }
             Step::Return(value) => {
-                self.position = value.range.end as u32;
+                self.begin(&value.range);
                 if !matches!(self.program.kind, ProgramKind::Function | ProgramKind::AggregateFunction) {
                     return Err(SqlError::return_outside_function());
                 }
@@ -228,7 +241,7 @@ impl Compiler {
             }
             Step::Cursor { name, action, end } => {
                 let cursor = self.cursor(name)?;
-                self.position = *end as u32;
+                self.begin(&(*end..*end));
                 let instruction = match action {
                     CursorAction::Open(arguments) => {
                         Instruction::Open { cursor, args: self.cursor_arguments(cursor, arguments)? }
@@ -259,7 +272,7 @@ impl Compiler {
     fn assignment(&mut self, item: &BodyAssignment) -> SqlResult<()> {
         match item {
             BodyAssignment::Variable { to, value: Some(value) } => {
-                self.position = value.range.end as u32;
+                self.begin(&value.range);
                 let value = self.scalar(value);
                 self.emit(Instruction::Set { to: to.clone(), value });
             }
@@ -272,7 +285,7 @@ impl Compiler {
                 self.emit(Instruction::Set { to: to.clone(), value });
             }
             BodyAssignment::Other(code) => {
-                self.position = code.range.end as u32;
+                self.begin(&code.range);
                 let Code { of, uses, range }: &Code<SetItem> = code;
                 // The text of a single assignment is a whole statement with SET.
                 let statement = Statement::Set(vec![of.clone()]);
@@ -295,7 +308,7 @@ impl Compiler {
         for declaration in &block.declarations {
             match declaration {
                 Declaration::Variables { names, of, default, end } => {
-                    self.position = *end as u32;
+                    self.begin(&(*end..*end));
                     let default = default.as_ref().map(|default| self.scalar(default));
                     let of = self.declared(of);
                     for (name, slot) in names {
@@ -370,7 +383,7 @@ impl Compiler {
     ) -> SqlResult<()> {
         let (mut ends, mut conditions) = (Vec::new(), Vec::new());
         for arm in arms {
-            self.position = arm.when.range.end as u32;
+            self.begin(&arm.when.range);
             let condition = match operand {
                 Some((slot, _)) => self.equals(slot, &arm.when),
                 None => self.scalar(&arm.when),
@@ -385,7 +398,7 @@ impl Compiler {
         match (otherwise, case_end) {
             (Some(steps), _) => self.steps(steps)?,
             (None, Some(end)) => {
-                self.position = end as u32;
+                self.begin(&(end..end));
                 self.emit(Instruction::CaseNotFound);
             }
             (None, None) => {}
@@ -418,7 +431,7 @@ impl Compiler {
             LoopKind::While(condition) => {
                 let start = self.here();
                 self.enter_loop(label, Some(start))?;
-                self.position = condition.range.end as u32;
+                self.begin(&condition.range);
                 let condition = self.scalar(condition);
                 let test = self.emit(Instruction::JumpUnless { condition, to: UNKNOWN, after: UNKNOWN });
                 self.steps(steps)?;
@@ -431,7 +444,7 @@ impl Compiler {
                 let start = self.here();
                 self.enter_loop(label, Some(start))?;
                 self.steps(steps)?;
-                self.position = condition.range.end as u32;
+                self.begin(&condition.range);
                 let condition = self.scalar(condition);
                 let test = self.emit(Instruction::JumpUnless { condition, to: start, after: UNKNOWN });
                 let end = self.here();
@@ -439,7 +452,7 @@ impl Compiler {
                 self.leave_scope(start);
             }
             LoopKind::Numbers { variable, reverse, from, to } => {
-                self.position = from.range.end as u32;
+                self.begin(&from.range);
                 self.program.slots[*variable as usize].of = SlotType::Integer;
                 let limit = self.slot(SlotType::Integer);
                 let (low, high) = (self.scalar(from), self.scalar(to));
@@ -465,11 +478,13 @@ impl Compiler {
             }
             LoopKind::Cursor { variable, cursor, arguments } => {
                 let id = self.cursor(cursor)?;
+                self.start = arguments.first().map_or(NO_OFFSET, |first| first.range.start as u32);
                 let args = self.cursor_arguments(id, arguments)?;
                 self.rows(label, *variable, id, args, steps)?;
             }
             LoopKind::Query { variable, query } => {
                 let id = self.add_cursor("", &[], query)?;
+                self.start = query.range.start as u32;
                 self.rows(label, *variable, id, Vec::new(), steps)?;
             }
         }

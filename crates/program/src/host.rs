@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cohort_expr::ExprType;
-use cohort_plan::{Names, ParamSource, Variables};
+use cohort_plan::{Names, ParamSource, Parameter, Variables};
 use cohort_session::{Diagnostics, SessionState};
 use cohort_sql::ast::{ObjectName, Statement, Variable};
 use cohort_types::{ColumnType, SqlError, SqlResult, Value};
@@ -96,6 +96,8 @@ pub struct ResultColumn {
 pub enum RowsFor {
     /// All rows.
     Cursor,
+    /// All rows of WHERE of SHOW, whose functions may assign OUT arguments.
+    Listing,
     /// The first row, as the value of an expression. With `is_strict`, the first warning is the error.
     Value { is_strict: bool },
 }
@@ -104,7 +106,7 @@ impl RowsFor {
     /// Returns the maximum number of rows.
     pub fn rows_max(self) -> Option<u64> {
         match self {
-            RowsFor::Cursor => None,
+            RowsFor::Cursor | RowsFor::Listing => None,
             RowsFor::Value { .. } => Some(1),
         }
     }
@@ -167,6 +169,9 @@ pub trait Host {
     /// Returns the columns of a table, for ROW TYPE OF, or at least the given one, for TYPE OF. Errors 1142
     /// and 1143 without SELECT on them.
     fn columns_of(&mut self, table: &ObjectName, column: Option<&str>) -> SqlResult<Vec<ResultColumn>>;
+
+    /// Returns the parameters of a procedure.
+    fn parameters(&mut self, procedure: &ObjectName) -> SqlResult<Vec<Parameter>>;
 
     /// Calls a procedure with the values of its arguments, that of an OUT argument being NULL. `is_variable`
     /// says which arguments are variables, which OUT and INOUT parameters need (error 1414). Returns the

@@ -15,7 +15,7 @@
 use cohort_catalog::TableName;
 use cohort_expr::{EvalContext, Expr, SessionEnv};
 use cohort_session::access;
-use cohort_sql::ast::{ParameterMode, SignalItem, Target, Variable, VariableUse};
+use cohort_sql::ast::{ObjectName, ParameterMode, SignalItem, Target, Variable, VariableUse};
 use cohort_types::{
     ColumnType, Level, Privilege, SqlError, SqlMode, SqlResult, StoreContext, Value, Warning, check_stack,
 };
@@ -24,9 +24,10 @@ use crate::bind::{Bound, PlaceType, Scalar, Slot};
 use crate::frame::Frame;
 use crate::group::Group;
 use crate::host::{Host, RowsFor};
+use crate::lines::LineCounts;
 use crate::program::{Instruction, Pc, ProgramKind, Raised, ScalarId};
 use crate::signal;
-use crate::typed_code::{self, JUMPS_UNCHECKED, Stop, TypedState};
+use crate::typed_code::{self, JUMPS_UNCHECKED, Observer, Stop, TypedState};
 
 /// The result of a program.
 #[derive(Debug, Default)]
@@ -121,6 +122,8 @@ struct Machine<'b, 'h> {
     denied: Vec<Denied>,
     /// The rows for an aggregate function.
     group: Option<Group<'b>>,
+    /// The lines that were executed, if they are counted.
+    lines: Option<Box<LineCounts<'b>>>,
 }
 
 /// A privilege that the definer of a trigger lacks on a column.
@@ -140,6 +143,7 @@ enum Flow {
 
 impl<'b, 'h> Machine<'b, 'h> {
     fn new(bound: &'b Bound, host: &'h mut dyn Host) -> SqlResult<Machine<'b, 'h>> {
+        let lines = LineCounts::begin(&bound.program, host.session());
         Ok(Machine {
             bound,
             frame: Frame::new(bound, &host.session().memory)?,
@@ -148,6 +152,7 @@ impl<'b, 'h> Machine<'b, 'h> {
             row: 0,
             denied: Vec::new(),
             group: None,
+            lines,
         })
     }
 
@@ -190,11 +195,21 @@ impl<'b, 'h> Machine<'b, 'h> {
     /// Runs from the first instruction. Returns the value of RETURN.
     fn run(&mut self) -> SqlResult<Option<Value>> {
         check_stack()?;
+        let outcome = self.run_instructions();
+        if let Some(lines) = self.lines.take() {
+            lines.end(self.host.session());
+        }
+        outcome
+    }
+
+    fn run_instructions(&mut self) -> SqlResult<Option<Value>> {
         let code = &self.bound.program.code;
         let mut pc: Pc = 0;
         loop {
             if self.denied.is_empty() {
                 pc = self.run_typed(pc)?;
+            } else if let Some(lines) = &mut self.lines {
+                lines.executes(pc);
             }
             pc = match self.step(pc, &code[pc as usize]) {
                 Ok(Flow::Next) => pc + 1,
@@ -215,7 +230,10 @@ impl<'b, 'h> Machine<'b, 'h> {
                 jumps_left: self.jumps_left,
                 has_evaluated: false,
             };
-            let stop = typed_code::run(&self.bound.ops, &mut state, pc);
+            let stop = match &mut self.lines {
+                None => typed_code::run(&self.bound.ops, &mut state, pc, &mut ()),
+                Some(lines) => typed_code::run(&self.bound.ops, &mut state, pc, &mut **lines),
+            };
             self.jumps_left = state.jumps_left;
             if state.has_evaluated {
                 self.host.diagnostics().begin();
@@ -296,8 +314,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 self.handled_conditions(pc)
             }
             Instruction::Call { procedure, args, targets } => {
-                let values =
-                    args.iter().map(|arg| self.evaluate(*arg, true)).collect::<SqlResult<Vec<_>>>()?;
+                let values = self.arguments(procedure, args)?;
                 let is_variable: Vec<bool> = targets.iter().map(Option::is_some).collect();
                 let out = self.host.call(procedure, values, &is_variable)?;
                 for (target, value) in targets.iter().zip(out) {
@@ -409,6 +426,36 @@ impl<'b, 'h> Machine<'b, 'h> {
         }
     }
 
+    /// Evaluates the arguments of CALL. A hexadecimal literal is a number for a numeric parameter. Error 4078
+    /// for a row as the argument of a scalar one.
+    fn arguments(&mut self, procedure: &ObjectName, args: &[ScalarId]) -> SqlResult<Vec<Value>> {
+        let bound = self.bound;
+        let depends_on_type = |arg: &ScalarId| match &bound.scalars[*arg as usize] {
+            Scalar::Expr(expr) => expr.is_hex_literal(),
+            Scalar::Row(_) | Scalar::List(_) => true,
+            _ => false,
+        };
+        let parameters = match args.iter().any(depends_on_type) {
+            true => self.host.parameters(procedure)?,
+            false => Vec::new(),
+        };
+        let value = |(n, arg): (usize, &ScalarId)| match (&bound.scalars[*arg as usize], parameters.get(n)) {
+            (Scalar::Expr(expr), Some(parameter)) if expr.is_hex_literal() => {
+                let number = match parameter.numeric_kind() {
+                    Some(kind) => Expr::clone(expr).for_column(kind),
+                    None => Expr::clone(expr),
+                };
+                self.with_context(false, |ctx| number.eval(&[], ctx).map(|value| value.into_owned()))
+            }
+            (Scalar::Row(_) | Scalar::List(_), Some(parameter)) => {
+                parameter.refuse_row()?;
+                self.evaluate(*arg, true)
+            }
+            _ => self.evaluate(*arg, true),
+        };
+        args.iter().enumerate().map(value).collect()
+    }
+
     /// Assigns the next row of the group to the parameters. NOT FOUND after the last one.
     fn fetch_group(&mut self) -> SqlResult<()> {
         let group = self.group.as_mut().ok_or_else(SqlError::no_data)?;
@@ -459,7 +506,7 @@ impl<'b, 'h> Machine<'b, 'h> {
         let at = program.positions[pc as usize] as usize;
         let rest = &program.body[at..];
         let end = at + rest.len() - rest.trim_start().len();
-        let line = program.first_line + program.body[..end].matches('\n').count();
+        let line = program.line_at(end);
         let note = Warning::note(SqlError::raised_at(line, program.shown_name()));
         self.host.diagnostics().add_after_error(note);
     }

@@ -26,6 +26,8 @@
 //! | `lower` | bound expressions and instructions to typed ones |
 //! | `typed_code` | typed instructions |
 //! | `alone` | functions and triggers that run without a host |
+//! | `lines` | executions and time of lines, if they are counted |
+//! | `parts` | the parts of a program that refer to the catalog, for CHECK |
 //! | `named` | the tables and routines that a program names |
 //! | `signal` | SIGNAL and RESIGNAL |
 
@@ -36,8 +38,10 @@ mod frame;
 mod group;
 mod host;
 mod interpret;
+mod lines;
 mod lower;
 mod named;
+mod parts;
 mod program;
 mod scope;
 mod signal;
@@ -51,5 +55,7 @@ pub use compile::compile;
 pub use group::Group;
 pub use host::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
 pub use interpret::{Finished, NewRow, run, run_aggregate, run_trigger};
+pub use lines::counts_lines;
 pub use named::{Named, NamedTable};
+pub use parts::Part;
 pub use program::{Program, ProgramKind};

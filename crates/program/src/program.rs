@@ -3,13 +3,14 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use cohort_plan::Parameter;
 use cohort_sql::ast::{
     AfterHandler, Code, Expr, ObjectName, ParameterMode, SignalItem, Statement, Target, TriggerEvent,
     TriggerTiming, Variable, VariableType,
 };
-use cohort_types::RoutineKind;
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::{RoutineKind, SqlError, SqlResult};
 
+use crate::lines::Lines;
 use crate::named::Named;
 
 /// The kind of a program, which decides what its body may contain.
@@ -85,6 +86,8 @@ pub struct Program {
     pub code: Vec<Instruction>,
     /// For each instruction, the offset of the end of its statement in the body.
     pub positions: Vec<u32>,
+    /// For each instruction, the offset at which its statement, condition or expression begins in the body.
+    pub(crate) starts: Vec<u32>,
     pub scalars: Vec<Code<Expr>>,
     pub statements: Vec<Code<Statement>>,
     pub cursors: Vec<Cursor>,
@@ -92,12 +95,23 @@ pub struct Program {
     /// The text that the ranges refer to.
     pub body: Box<str>,
     pub(crate) named: OnceLock<Named>,
+    pub(crate) lines: OnceLock<Lines>,
 }
 
 impl Program {
     /// Returns whether the program has OUT or INOUT parameters.
     pub fn has_out(&self) -> bool {
         self.parameters.iter().any(|(mode, _)| mode.is_out())
+    }
+
+    /// Returns the parameters with their declared types.
+    pub fn declared_parameters(&self) -> Vec<Parameter> {
+        let declared = |slot: &Slot| match &slot.of {
+            SlotType::Declared(VariableType::Declared(declared)) => Some(declared.clone()),
+            _ => None,
+        };
+        let slots = self.slots.iter().take(self.parameters.len());
+        slots.map(|slot| Parameter { name: slot.name.clone(), declared: declared(slot) }).collect()
     }
 
     /// Returns the tables and routines that the body names.
@@ -109,6 +123,16 @@ impl Program {
             });
             Named::in_body((&self.statements, &self.scalars), called)
         })
+    }
+
+    /// Returns the lines on which its statements begin.
+    pub(crate) fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| Lines::of(self))
+    }
+
+    /// Returns the line of the definition, as SHOW CREATE shows it, on which an offset of the body is.
+    pub fn line_at(&self, offset: usize) -> usize {
+        self.first_line + self.body[..offset].matches('\n').count()
     }
 
     /// Returns the statements that the program runs. The queries of its cursors are not among them: it reads

@@ -232,9 +232,22 @@ pub(crate) struct TypedState<'f> {
     pub has_evaluated: bool,
 }
 
-/// Runs typed instructions from `pc` on.
-pub(crate) fn run(ops: &[Op], state: &mut TypedState<'_>, mut pc: Pc) -> Stop {
+/// An observer of the instructions that are executed.
+pub(crate) trait Observer {
+    /// Notes that an instruction begins.
+    fn executes(&mut self, pc: Pc);
+}
+
+/// Observes nothing, at no cost.
+impl Observer for () {
+    #[inline]
+    fn executes(&mut self, _: Pc) {}
+}
+
+/// Runs typed instructions from `pc` on. The observer also notes the instruction at which it stops.
+pub(crate) fn run<O: Observer>(ops: &[Op], state: &mut TypedState<'_>, mut pc: Pc, observer: &mut O) -> Stop {
     loop {
+        observer.executes(pc);
         let to = match &ops[pc as usize] {
             Op::SetInt { to, min, max, value } => {
                 let value = match value.eval(state.places) {

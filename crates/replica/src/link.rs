@@ -5,32 +5,22 @@
 //! [`LinkError::Refused`]: the source returned an error, whose text is for SHOW SLAVE STATUS.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use cohort_protocol::{
-    CLIENT_ED25519, Capabilities, Ed25519Key, InputBuffer, LoginRequest, NATIVE_PASSWORD, NativePassword,
-    Nonce, PacketError, PacketWriter, Reply, Scramble, ServerError, ServerGreeting, certificate_proof,
-    register_replica, request_dump, text_row,
-};
-
-use cohort_tls::{Connector, TlsSettings, TlsStream};
+use cohort_clone::wire::{Login, TlsUse, Wire, WireError};
+use cohort_protocol::{Reply, ServerError, register_replica, request_dump, text_row};
+use cohort_tls::TlsSettings;
 
 use crate::settings::{SourceSettings, Tls};
 
-/// Size of socket reads.
-const READ_BYTES: usize = 256 << 10;
 /// Maximum time that a connection attempt delays a stop request.
 const CONNECT_SLICE: Duration = Duration::from_secs(2);
 /// Maximum size of the reply to a query; replies are small.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Memory of a reply row in addition to its bytes.
 const ROW_BYTES: usize = 64;
-/// Maximum number of packets in a login.
-const LOGIN_PACKETS_MAX: usize = 16;
-/// utf8mb3_general_ci.
-const COLLATION: u8 = 33;
 
 /// Why the connection cannot be used.
 #[derive(Debug)]
@@ -54,6 +44,31 @@ impl fmt::Display for LinkError {
 impl From<io::Error> for LinkError {
     fn from(error: io::Error) -> LinkError {
         LinkError::Gone(error.to_string())
+    }
+}
+
+impl From<WireError> for LinkError {
+    fn from(error: WireError) -> LinkError {
+        let lost = || LinkError::Gone("Lost connection to server during query".to_owned());
+        match error {
+            WireError::Io(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                lost()
+            }
+            WireError::Io(error) => error.into(),
+            WireError::Closed => lost(),
+            WireError::TooLarge => LinkError::TooLarge,
+            WireError::Malformed => malformed(),
+            WireError::Refused(error) => LinkError::Refused(error),
+            WireError::NoTls => no_tls("SSL is required, but the server does not support it"),
+            WireError::TlsSettings(why) | WireError::Tls(why) => no_tls(why),
+            WireError::Unproven => {
+                no_tls("Certificate verification failure: The certificate is NOT trusted.")
+            }
+            WireError::Plugin(plugin) => LinkError::Refused(ServerError {
+                code: 2059,
+                message: format!("Authentication plugin '{plugin}' cannot be loaded"),
+            }),
+        }
     }
 }
 
@@ -81,14 +96,7 @@ fn no_tls(why: impl fmt::Display) -> LinkError {
 
 /// A connection to a source.
 pub struct Link {
-    socket: TcpStream,
-    /// The TLS stream that all data passes through, once TLS is established.
-    tls: Option<TlsStream>,
-    input: InputBuffer,
-    scratch: Vec<u8>,
-    /// Sequence number of the next packet to send.
-    sequence: u8,
-    packet_bytes_max: usize,
+    wire: Wire<TcpStream>,
     /// Version from the source's greeting.
     version: String,
 }
@@ -150,117 +158,21 @@ impl Link {
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;
         connected(socket.try_clone()?);
-        let mut link = Link {
-            socket,
-            tls: None,
-            input: InputBuffer::default(),
-            scratch: vec![0; READ_BYTES],
-            sequence: 1,
-            packet_bytes_max: ANSWER_BYTES_MAX,
-            version: String::new(),
+        let mut wire = Wire::new(socket, ANSWER_BYTES_MAX);
+        let has_authority = !settings.tls.ca.is_empty() || !settings.tls.capath.is_empty();
+        let tls = TlsUse {
+            is_required: true,
+            settings: tls_settings(&settings.tls),
+            verifies_name: settings.tls.verifies_name,
+            proves_certificate: settings.tls.verifies_name && !has_authority,
         };
-        // An acknowledgement restarts the sequence numbers in the middle of a dump.
-        link.input.ignore_sequence();
-        link.log_in(settings)?;
-        Ok(link)
-    }
-
-    fn log_in(&mut self, settings: &SourceSettings) -> Result<(), LinkError> {
-        let payload = self.receive()?;
-        if let Ok(Reply::Error(error)) = Reply::decode(&payload, true) {
-            return Err(LinkError::Refused(error));
-        }
-        let greeting = ServerGreeting::decode(&payload).map_err(|_| malformed())?;
-        // Servers from 10.0 on prepend this for clients that understand only one digit.
-        greeting.version.strip_prefix("5.5.5-").unwrap_or(&greeting.version).clone_into(&mut self.version);
-        let login = LoginRequest {
+        let version = wire.log_in(&Login {
             user: &settings.user,
             password: &settings.password.0,
-            is_encrypted: settings.tls.is_wanted,
-            collation: COLLATION,
-        };
-        if settings.tls.is_wanted {
-            self.begin_tls(settings, &greeting, &login)?;
-        }
-        // With TLS the login is sent after the source's certificate was checked.
-        self.send_next(|out| login.encode(&greeting, out))?;
-        let native = NativePassword::of(settings.password.0.as_bytes());
-        // The password hash that the source stores, and the scramble.
-        let mut proof_of = (native.bytes().to_vec(), greeting.scramble);
-        for _ in 0..LOGIN_PACKETS_MAX {
-            let payload = self.receive()?;
-            match Reply::decode(&payload, true).map_err(|_| malformed())? {
-                Reply::Ok => return self.check_proof(settings, &proof_of, &payload),
-                Reply::Error(error) => return Err(LinkError::Refused(error)),
-                Reply::Switch { plugin, data } if plugin == NATIVE_PASSWORD.as_bytes() => {
-                    let random =
-                        data.get(..20).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
-                    let scramble = Scramble(random);
-                    proof_of = (native.bytes().to_vec(), scramble);
-                    let answer = scramble.answer(settings.password.0.as_bytes());
-                    self.send_next(|out| out.extend_from_slice(&answer))?;
-                }
-                Reply::Switch { plugin, data } if plugin == CLIENT_ED25519.as_bytes() => {
-                    let nonce = data.get(..32).and_then(|data| data.try_into().ok()).ok_or_else(malformed)?;
-                    // The proof uses the scramble of the greeting.
-                    proof_of.0 = Ed25519Key::of(settings.password.0.as_bytes()).bytes().to_vec();
-                    let answer = Nonce(nonce).answer(settings.password.0.as_bytes());
-                    self.send_next(|out| out.extend_from_slice(&answer))?;
-                }
-                Reply::Switch { plugin, .. } => {
-                    let plugin = String::from_utf8_lossy(plugin);
-                    return Err(LinkError::Refused(ServerError {
-                        code: 2059,
-                        message: format!("Authentication plugin '{plugin}' cannot be loaded"),
-                    }));
-                }
-                Reply::Other(_) | Reply::End => return Err(malformed()),
-            }
-        }
-        Err(malformed())
-    }
-
-    /// Switches to TLS. Bytes that arrived after the greeting belong to the TLS stream.
-    fn begin_tls(
-        &mut self,
-        settings: &SourceSettings,
-        greeting: &ServerGreeting,
-        login: &LoginRequest<'_>,
-    ) -> Result<(), LinkError> {
-        if !greeting.capabilities.has(Capabilities::SSL) {
-            return Err(no_tls("SSL is required, but the server does not support it"));
-        }
-        let connector = Connector::new(&tls_settings(&settings.tls), settings.tls.verifies_name);
-        let connector = connector.map_err(no_tls)?;
-        self.send_next(|out| login.encode_tls_request(greeting, out))?;
-        let early = self.input.take_rest();
-        self.tls = Some(connector.connect(&settings.host, early).map_err(no_tls)?);
-        Ok(())
-    }
-
-    /// Checks the source's proof of its certificate, if the certificate must be verified and no CA is
-    /// configured. The source proves with the password hash that the certificate is its own.
-    fn check_proof(
-        &self,
-        settings: &SourceSettings,
-        (stored, scramble): &(Vec<u8>, Scramble),
-        ok: &[u8],
-    ) -> Result<(), LinkError> {
-        let has_authority = !settings.tls.ca.is_empty() || !settings.tls.capath.is_empty();
-        let Some(tls) = self.tls.as_ref().filter(|_| settings.tls.verifies_name && !has_authority) else {
-            return Ok(());
-        };
-        let wanted = tls.peer_der().map(|shown| certificate_proof(stored, scramble, shown));
-        let is_proven = wanted.filter(|_| !settings.password.0.is_empty()).is_some_and(|wanted| {
-            let said = &ok[ok.len().saturating_sub(wanted.len())..];
-            // Compared in constant time, so that timing reveals nothing.
-            said.len() == wanted.len()
-                && said.iter().zip(wanted.bytes()).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
-        });
-        match is_proven {
-            true => Ok(()),
-            false => Err(no_tls("Certificate verification failure: The certificate is NOT trusted.")),
-        }
+            host: &settings.host,
+            tls: settings.tls.is_wanted.then_some(&tls),
+        })?;
+        Ok(Link { wire, version })
     }
 
     /// Returns the version from the source's greeting.
@@ -268,78 +180,13 @@ impl Link {
         &self.version
     }
 
-    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let Some(tls) = &mut self.tls else { return self.socket.write_all(bytes) };
-        while !bytes.is_empty() {
-            match tls.write(&mut self.socket, bytes)? {
-                // The socket has no room even after the timeout.
-                0 => return Err(ErrorKind::TimedOut.into()),
-                count => bytes = &bytes[count..],
-            }
-        }
-        Ok(())
-    }
-
-    fn read(&mut self) -> io::Result<usize> {
-        match &mut self.tls {
-            None => self.socket.read(&mut self.scratch),
-            Some(tls) => tls.read(&mut self.socket, &mut self.scratch).map(|received| received.bytes),
-        }
-    }
-
-    /// Sends the next packet of the current exchange.
-    fn send_next(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LinkError> {
-        let mut out = Vec::new();
-        let mut packet = PacketWriter::begin(&mut out, &mut self.sequence);
-        fill(packet.payload());
-        packet.end();
-        Ok(self.write_all(&out)?)
-    }
-
-    /// Sends the first packet of a command.
-    fn command(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LinkError> {
-        self.sequence = 0;
-        self.send_next(fill)
-    }
-
-    fn receive(&mut self) -> Result<Vec<u8>, LinkError> {
-        let range = self.receive_in_place()?;
-        Ok(self.input.payload(&range).to_vec())
-    }
-
-    fn receive_in_place(&mut self) -> Result<cohort_protocol::Packet, LinkError> {
-        loop {
-            match self.input.next(self.packet_bytes_max) {
-                Ok(Some(packet)) => {
-                    self.sequence = packet.sequence.wrapping_add(1);
-                    return Ok(packet);
-                }
-                Ok(None) => {}
-                Err(PacketError::TooLarge) => return Err(LinkError::TooLarge),
-                Err(_) => return Err(malformed()),
-            }
-            match self.read() {
-                Ok(0) => return Err(LinkError::Gone("Lost connection to server during query".to_owned())),
-                Ok(n) => self.input.extend(&self.scratch[..n]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    return Err(LinkError::Gone("Lost connection to server during query".to_owned()));
-                }
-                Err(error) if error.kind() == ErrorKind::InvalidData && self.tls.is_some() => {
-                    return Err(no_tls(error));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     /// Runs a query and returns its rows, or no rows for a statement without a result.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, LinkError> {
-        self.command(|out| {
+        self.wire.command(|out| {
             out.push(3);
             out.extend_from_slice(sql.as_bytes());
         })?;
-        let head = self.receive()?;
+        let head = self.wire.receive()?;
         match Reply::decode(&head, false).map_err(|_| malformed())? {
             Reply::Error(error) => return Err(LinkError::Refused(error)),
             Reply::Other([0, ..]) => return Ok(Vec::new()),
@@ -360,7 +207,7 @@ impl Link {
 
     /// Receives a packet of a reply. `bytes` counts the size of the reply so far.
     fn receive_answer(&mut self, bytes: &mut usize) -> Result<Vec<u8>, LinkError> {
-        let payload = self.receive()?;
+        let payload = self.wire.receive()?;
         // Counts the memory of the row, too.
         *bytes += payload.len() + ROW_BYTES;
         match *bytes <= ANSWER_BYTES_MAX {
@@ -382,8 +229,8 @@ impl Link {
 
     /// COM_REGISTER_SLAVE.
     pub fn register(&mut self, server_id: u32, host: &str, port: u16) -> Result<(), LinkError> {
-        self.command(|out| register_replica(server_id, host, port, out))?;
-        let payload = self.receive()?;
+        self.wire.command(|out| register_replica(server_id, host, port, out))?;
+        let payload = self.wire.receive()?;
         match Reply::decode(&payload, true).map_err(|_| malformed())? {
             Reply::Ok => Ok(()),
             Reply::Error(error) => Err(LinkError::Refused(error)),
@@ -399,17 +246,17 @@ impl Link {
         annotate: bool,
         event_bytes_max: usize,
     ) -> Result<(), LinkError> {
-        self.packet_bytes_max = event_bytes_max;
+        self.wire.packet_bytes_max = event_bytes_max;
         // The request has 32 bits for the position. Sources that need it have no larger files.
         let position = u32::try_from(place.1).unwrap_or(u32::MAX);
-        self.command(|out| request_dump(server_id, place.0, position, annotate, out))
+        Ok(self.wire.command(|out| request_dump(server_id, place.0, position, annotate, out))?)
     }
 
     /// Returns the next packet of a dump: an event, without the leading zero byte but with the two bytes of a
     /// semi-synchronous header. Returns `None` if the source ends the dump, which it does only on request.
     pub fn next_event(&mut self) -> Result<Option<&[u8]>, LinkError> {
-        let packet = self.receive_in_place()?;
-        let payload = self.input.payload(&packet);
+        let packet = self.wire.receive_in_place()?;
+        let payload = self.wire.payload(&packet);
         match payload.split_first() {
             Some((0, event)) => Ok(Some(event)),
             _ => match Reply::decode(payload, false).map_err(|_| malformed())? {
@@ -422,21 +269,22 @@ impl Link {
 
     /// Returns whether unprocessed bytes have arrived.
     pub fn has_waiting(&self) -> bool {
-        !self.input.is_empty()
+        self.wire.has_waiting()
     }
 
     /// Acknowledges to a semi-synchronous source that everything before this position is durable.
     pub fn acknowledge(&mut self, file: &str, position: u64) -> Result<(), LinkError> {
-        self.command(|out| {
+        Ok(self.wire.command(|out| {
             out.push(0xef);
             out.extend_from_slice(&position.to_le_bytes());
             out.extend_from_slice(file.as_bytes());
-        })
+        })?)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     use super::*;
@@ -458,17 +306,7 @@ mod tests {
             let bytes = framed(packet).repeat(1000);
             while source.write_all(&bytes).is_ok() {}
         });
-        let mut link = Link {
-            socket,
-            tls: None,
-            input: InputBuffer::default(),
-            scratch: vec![0; READ_BYTES],
-            sequence: 0,
-            packet_bytes_max: ANSWER_BYTES_MAX,
-            version: String::new(),
-        };
-        link.input.ignore_sequence();
-        link
+        Link { wire: Wire::new(socket, ANSWER_BYTES_MAX), version: String::new() }
     }
 
     #[test]

@@ -5,18 +5,15 @@ use std::path::Path;
 use cohort_base::ConnectionId;
 use cohort_clone::replace::{self, REPORT, STATEMENTS};
 use cohort_exec::{CloneReport, CloneStage, Origin};
+use cohort_types::SqlError;
 
 use crate::error_log::ErrorLog;
 use crate::init_file;
 use crate::sql_backend::SqlBackend;
 
-/// Sets the report of the clone that the data are, for `performance_schema`. The data were recovered; the
-/// data from before are removed.
+/// Sets the report of the clone that the data are, for `performance_schema`. The data were recovered.
 pub fn opened(backend: &SqlBackend, datadir: &Path, log: &ErrorLog) {
     let db = backend.database();
-    if let Err(error) = replace::remove_old(datadir) {
-        log.warning(format_args!("The data from before the clone could not be removed: {error}"));
-    }
     let Ok(text) = std::fs::read_to_string(datadir.join(REPORT)) else { return };
     let Some(mut report) = CloneReport::decode(&text) else { return };
     if report.end_us == 0 {
@@ -28,6 +25,40 @@ pub fn opened(backend: &SqlBackend, datadir: &Path, log: &ErrorLog) {
         }
     }
     db.clones.set(report);
+}
+
+/// Removes the data from before the clone. The server has started with the new ones.
+pub fn accepted(datadir: &Path, log: &ErrorLog) {
+    if let Err(error) = replace::remove_replaced(datadir) {
+        log.warning(format_args!("The data from before the clone could not be removed: {error}"));
+    }
+}
+
+/// Gives up a clone in which no server has started, if there is one: the next start puts the data from before
+/// back. Returns whether there was one.
+pub fn undo(datadir: &Path, now_us: u64, log: &ErrorLog) -> bool {
+    let Some(old) = replace::replaced(datadir) else { return false };
+    let text = std::fs::read_to_string(datadir.join(REPORT)).unwrap_or_default();
+    if let Some(mut report) = CloneReport::decode(&text) {
+        let error = SqlError::clone_failed("the server could not start with it; see the error log");
+        report.end(now_us, Some((u32::from(error.number()), error.message.to_string())));
+        // For the server that starts with the old data.
+        if let Err(error) = std::fs::write(old.join(REPORT), report.encode()) {
+            log.warning(format_args!("The report of the clone could not be written: {error}"));
+        }
+    }
+    match replace::undo(datadir) {
+        Ok(()) => {
+            log.error(format_args!(
+                "The server could not start with the clone: the data from before are used"
+            ));
+            true
+        }
+        Err(error) => {
+            log.error(format_args!("The data from before the clone are in '{}': {error}", old.display()));
+            false
+        }
+    }
 }
 
 /// Runs the statements that the clone has for its first start, before clients and replication are served:

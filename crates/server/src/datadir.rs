@@ -57,6 +57,9 @@ const DATA: &[&str] = &[
     "archive.refused",
 ];
 
+/// Endings of the files next to the numbered ones of a binary log or relay log.
+const LOG_LISTS: [&str; 3] = [".index", ".index.tmp", ".marks"];
+
 /// The data directory cannot be used. Nothing in it was changed.
 #[derive(Debug)]
 pub enum DatadirError {
@@ -292,9 +295,13 @@ impl Inspected {
 
 /// Returns whether a file belongs to the data.
 fn is_data(name: &str, logs: &[String]) -> bool {
+    // Between the base name and the ending is the name of a replica's connection.
     let is_of_log = |base: &String| {
-        let rest = name.strip_prefix(base.as_str());
-        !base.is_empty() && rest.is_some_and(|rest| rest.starts_with(['.', '-']))
+        let rest = name.strip_prefix(base.as_str()).filter(|rest| rest.starts_with(['.', '-']));
+        let ending = rest.and_then(|rest| rest.rsplit_once('.')).map_or("", |(_, ending)| ending);
+        let is_number = !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_digit());
+        let is_list = rest.is_some_and(|rest| LOG_LISTS.iter().any(|list| rest.ends_with(list)));
+        !base.is_empty() && (is_number || is_list)
     };
     name == "log" || DATA.iter().any(|begin| name.starts_with(begin)) || logs.iter().any(is_of_log)
 }
@@ -471,6 +478,8 @@ mod tests {
             "mb.index",
             "host-relay-bin.000002",
             "host-relay-bin-north.000001",
+            "host-relay-bin-north.index",
+            "host-relay-bin.marks",
             "cohort-clone.sql",
         ];
         data.iter().for_each(|name| assert!(is_data(name, &logs), "{name}"));
@@ -482,6 +491,9 @@ mod tests {
             "vm.pid",
             "vm.err",
             "mbx",
+            "mb-key.pem",
+            "mb-slow.log",
+            "mb.cnf",
             "server_audit.log",
             "metrics_history.bin",
             "logs",

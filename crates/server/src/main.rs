@@ -52,9 +52,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 fn main() -> ExitCode {
     signals::block();
     machine::keep_files_private();
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let options = match cohort_config::load(&arguments, &BUILD) {
+    let options = match cohort_config::load(&arguments(), &BUILD) {
         Ok(StartupRequest::Run(options)) => options,
         Ok(StartupRequest::Print(text)) => {
             return print(&text);
@@ -90,6 +88,15 @@ fn restart() -> ExitCode {
     let failed = std::process::Command::new(program).arg0(name).args(arguments).exec();
     eprintln!("cohortd: the server could not start again: {failed}. Start it: the data are replaced then");
     ExitCode::FAILURE
+}
+
+/// Returns why this program could not start again, for example because its user may not read an option file.
+fn restart_obstacle() -> Option<String> {
+    cohort_config::load(&arguments(), &BUILD).err().map(|error| error.message)
+}
+
+fn arguments() -> Vec<String> {
+    std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
 /// Prints a text. A reader that ends early, such as `head`, is no error.
@@ -217,7 +224,12 @@ fn run(options: &Options) -> Result<Ended, Failed> {
         refuse(&format!("SSL error: {error}"))
     })?;
     let sockets = Sockets { tls: tls.map(Arc::new), ..sockets };
-    serve(&world, &globals, &storage_options, &datadir, sockets, &log, &signals)
+    let ended = serve(&world, &globals, &storage_options, &datadir, sockets, &log, &signals);
+    match ended {
+        // Threads of the failed start may still write: the next process moves the files.
+        Err(Failed) if cloned::undo(datadir.path(), world.clock.wall_us(), &log) => Ok(Ended::ToRestart),
+        ended => ended,
+    }
 }
 
 /// Creates a data directory and runs the statements of `init_file` in it.
@@ -380,12 +392,8 @@ fn serve(
     let mut phases = Phases::begin(world.clock.clone());
     log.note(format_args!("Opening and recovering '{}'", datadir.path().display()));
     let busy = notifier.busy("Opening and recovering").map_err(|e| refuse(&e))?;
-    let storage = storage::open(datadir.path(), world, globals, storage_options, log).map_err(|e| {
-        if let Some(old) = cohort_clone::replace::old_data(datadir.path()) {
-            log.error(format_args!("The data from before the clone are in '{}'", old.display()));
-        }
-        refuse(&e)
-    })?;
+    let storage = storage::open(datadir.path(), world, globals, storage_options, log);
+    let storage = storage.map_err(|e| refuse(&e))?;
     phases.end("storage");
     let commit = Arc::clone(&storage.commit);
     status.register(Box::new(StorageStatus {
@@ -433,6 +441,7 @@ fn serve(
     backend.on_flush_ssl(sockets.tls);
     let request_stop = server.stop_requester();
     backend.on_shutdown(Box::new(request_stop.clone()));
+    backend.on_restart(Box::new(restart_obstacle));
     let pid_file = PathBuf::from(text(globals, VarId::PidFile));
     let has_pid_file = match pid_file::write(&pid_file, datadir.path()) {
         Ok(()) => true,
@@ -460,6 +469,7 @@ fn serve(
     system_tables::create_sys(&backend, server.connection_ids()(), datadir.path(), log);
     cloned::run_statements(&backend, server.connection_ids()(), datadir.path(), log)
         .map_err(|e| refuse(&e))?;
+    cloned::accepted(datadir.path(), log);
     // A signal ends the process while the file runs: nothing is served yet, and a start recovers.
     if let Some((file, statements)) = read_init_file(globals, datadir.path()).map_err(|e| refuse(&e))?
         && let Err(why) = init_file::run(&backend, server.connection_ids()(), &statements, Origin::Server)
@@ -650,7 +660,9 @@ fn put_facts(globals: &Globals, options: &Options, datadir: &Datadir) {
         empty if empty.is_empty() => format!("{}.pid", machine::host_name()),
         given => given,
     };
-    put(VarId::PidFile, &path.join(pid_file).display().to_string());
+    let pid_file = path.join(pid_file);
+    put(VarId::PidFile, &pid_file.display().to_string());
+    put(VarId::LogError, &options.log_error.file(&pid_file));
     if let Some(base) = &options.log_bin {
         let base = path.join(base);
         put(VarId::LogBinBasename, &base.display().to_string());

@@ -73,7 +73,8 @@ fn is_of_server(globals: &Globals, datadir: &Path, path: &Path, settings: &[VarI
         first.is_none_or(|first| is_own_name(&first))
     });
     let mut named = settings.iter().filter_map(|id| globals.text(*id)).filter(|name| !name.is_empty());
-    is_own || named.any(|name| is_of(&path, &datadir.join(&*name)))
+    // Without the dot of `./error.err`.
+    is_own || named.any(|name| is_of(&path, &datadir.join(&*name).components().collect::<PathBuf>()))
 }
 
 /// Returns whether a path is `named`, with or without a suffix.

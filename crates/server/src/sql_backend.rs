@@ -110,10 +110,12 @@ impl SqlBackend {
             engines,
             globals: Arc::clone(globals),
             memory: db.memory_limits(),
+            routine_lines: Arc::clone(&db.routine_lines),
             pool_dump: Arc::clone(&pool_dump),
             log: log.clone(),
             stop: OnceLock::new(),
             restarts: AtomicBool::new(false),
+            restart_obstacle: OnceLock::new(),
             workers: OnceLock::new(),
             tls: OnceLock::new(),
             replicas: OnceLock::new(),
@@ -150,6 +152,11 @@ impl SqlBackend {
     pub fn on_shutdown(&self, stop: Box<dyn Fn() + Send + Sync>) {
         // A second server with the same backend is stopped through the first.
         let _ = self.callbacks.stop.set(stop);
+    }
+
+    /// Sets the function that finds what prevents a new start of this program; once, when the server runs.
+    pub fn on_restart(&self, obstacle: Box<dyn Fn() -> Option<String> + Send + Sync>) {
+        let _ = self.callbacks.restart_obstacle.set(obstacle);
     }
 
     /// Returns whether the server starts again after the stop that was requested.
@@ -651,12 +658,14 @@ struct Callbacks {
     audit: Arc<AuditLog>,
     globals: Arc<Globals>,
     memory: MemoryLimits,
+    routine_lines: Arc<cohort_observe::RoutineLines>,
     pool_dump: Arc<PoolDump>,
     log: ErrorLog,
     tls: OnceLock<Arc<Tls>>,
     stop: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// The stop is a restart.
     restarts: AtomicBool,
+    restart_obstacle: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     workers: OnceLock<Arc<Workers>>,
     /// Set when the replica side is open.
     replicas: OnceLock<Arc<Replicas>>,
@@ -751,6 +760,10 @@ impl ServerCallbacks for Callbacks {
         }
     }
 
+    fn restart_obstacle(&self) -> Option<String> {
+        self.restart_obstacle.get().and_then(|obstacle| obstacle())
+    }
+
     fn request_restart(&self) {
         self.restarts.store(true, Ordering::Release);
         self.request_stop();
@@ -800,6 +813,7 @@ impl ServerCallbacks for Callbacks {
                     return Err(SqlError::new(ErrorCode::UnknownError, storage::SYNC_WITHOUT_ARCHIVE));
                 }
             }
+            VarId::CohortRoutineLines => self.routine_lines.clear(),
             VarId::SessionsMemoryMax => self.memory.set(sessions_memory_max(&self.globals)),
             VarId::InnodbBufferPoolSize => {
                 self.configure(EngineSetting::PoolBytes(self.globals.uint(id) as usize));

@@ -13,7 +13,7 @@ use cohort_commit::Coordinator;
 use cohort_config::{Globals, Status, VarId, VarValue};
 use cohort_engine::Engine;
 use cohort_locks::LockTable;
-use cohort_observe::{Events, Statements};
+use cohort_observe::{Events, RoutineLines, Statements};
 use cohort_trx::{BinlogCache, TrxEnv, TrxEnvParts, adopt};
 use cohort_types::{ErrorCode, SqlError, SqlResult};
 use cohort_vfs::{SharedClock, SharedFile, SharedFs, SharedRng, anonymous_temp_file};
@@ -115,6 +115,11 @@ pub trait ServerCallbacks: Send + Sync {
     /// Requests a shutdown of the server after the reply to this statement.
     fn request_stop(&self);
 
+    /// Returns why the program could not start again with its options, if that is so.
+    fn restart_obstacle(&self) -> Option<String> {
+        None
+    }
+
     /// Requests a shutdown after the reply to this statement, and a new start of the same program.
     fn request_restart(&self) {
         self.request_stop();
@@ -162,6 +167,8 @@ pub struct Database {
     pub statements: Statements,
     /// Statements one by one, if they are kept.
     pub events: Events,
+    /// Executions and time of the lines of stored programs, if they are counted.
+    pub routine_lines: Arc<RoutineLines>,
     /// The generators of table and index ids.
     pub ids: Ids,
     /// The tables of information_schema.
@@ -257,6 +264,7 @@ impl Database {
             words: OnceLock::new(),
             functions: OnceLock::new(),
             row_hooks: OnceLock::new(),
+            routine_lines: Arc::default(),
             clones: CloneStatus::default(),
             event_runs: EventRuns::default(),
             event_scheduler_at_start: OnceLock::new(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cohort_catalog::{AccountName, Catalog, Routine};
 use cohort_expr::ExprType;
+use cohort_plan::Parameter;
 use cohort_types::{SqlResult, Value};
 
 use crate::roots::{ReachedNames, Roots};
@@ -19,6 +20,8 @@ pub struct FoundFunction {
     pub function: Box<dyn StatementFunction>,
     /// The stored function, for privileges and locks.
     pub routine: Option<Arc<Routine>>,
+    /// The parameters. Empty if they are not known.
+    pub parameters: Vec<Parameter>,
     /// Whether each parameter is OUT or INOUT. Empty if none is.
     pub is_out: Vec<bool>,
 }

@@ -195,7 +195,7 @@ impl Names for SessionNames<'_> {
         self.viewer().check_execute(self.session, RoutineKind::Function, schema, name)?;
         let found =
             functions.find((self.catalog, self.session), (schema, name), args.len(), self.definer())?;
-        let Some(FoundFunction { schema, name, ty, function, routine, is_out }) = found else {
+        let Some(FoundFunction { schema, name, ty, function, routine, parameters, is_out }) = found else {
             return Ok(None);
         };
         let is_aggregate = routine.as_ref().is_some_and(|routine| routine.aggregate);
@@ -214,7 +214,7 @@ impl Names for SessionNames<'_> {
         if let Some(routine) = routine {
             self.use_routine(&routine);
         }
-        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty, is_aggregate }))
+        Ok(Some(CalledFunction { schema, name, function: Arc::new(function), ty, is_aggregate, parameters }))
     }
 
     fn changed_variable(&self, index: usize) -> Option<Arc<dyn Any + Send + Sync>> {
@@ -274,12 +274,12 @@ impl Names for SessionNames<'_> {
         Ok(ty)
     }
 
-    fn use_column(&self, table: &Arc<Table>, ordinal: usize, how: Privilege) -> SqlResult<()> {
+    fn use_column(&self, table: &Arc<Table>, column: &str, how: Privilege) -> SqlResult<()> {
         // A session may do anything with its temporary tables.
         if table.is_temporary() {
             return Ok(());
         }
-        self.needs.use_column(self.session, &self.viewer(), &table.name, &table.columns[ordinal].name, how)
+        self.needs.use_column(self.session, &self.viewer(), &table.name, column, how)
     }
 
     fn use_virtual_column(

@@ -129,7 +129,10 @@ impl SessionTrx {
                 let aliases = locks.tables.get(&(schema.to_string(), table.to_string()));
                 if self.is_inside() {
                     // The aliases were checked when the outermost statement began.
-                    let held = aliases.and_then(|aliases| aliases.values().map(|held| held.lock).max());
+                    let held = aliases.and_then(|aliases| match aliases.get(alias) {
+                        Some(held) => Some(held.lock),
+                        None => aliases.values().map(|held| held.lock).max(),
+                    });
                     return match held {
                         None => Err(not_locked(alias)),
                         Some(TableLock::Read) if mode != MetadataMode::SharedRead => {

@@ -38,7 +38,8 @@ use crate::repository::Repository;
 /// A timeline with the LSN where it begins.
 pub type Branch = (u32, u64);
 
-const FOLDER: &str = "archive";
+/// Folder of all timelines.
+pub const FOLDER: &str = "archive";
 
 /// Whose log a timeline is, and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

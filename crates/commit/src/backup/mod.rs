@@ -110,8 +110,9 @@ pub use stats::BackupStats;
 
 /// Maximum bytes that a sink receives at a time.
 pub const PIECE_BYTES: usize = 1 << 20;
-/// Bytes of files between two looks at the logs.
+/// Bytes of files, and time, between two looks at the logs: a slow copy pins what the logs grow meanwhile.
 const FOLLOW_EVERY: u64 = 8 << 20;
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
 /// Bytes of a log that are copied at a time.
 const FOLLOW_BYTES: u64 = 32 << 20;
 /// Maximum length of one pause for the rate limit, between two looks at KILL.
@@ -201,6 +202,7 @@ struct Writer<'w> {
     /// let the copy reach their end.
     is_limited: bool,
     since_follow: u64,
+    followed: Instant,
 }
 
 impl Writer<'_> {
@@ -279,6 +281,7 @@ impl Writer<'_> {
                 return Ok(());
             }
             self.check()?;
+            self.check_space()?;
             std::thread::sleep(early.min(PAUSE_MAX));
         }
     }
@@ -448,6 +451,7 @@ impl Coordinator {
             paced: 0,
             is_limited: true,
             since_follow: 0,
+            followed: Instant::now(),
         };
         writer.check_space()?;
         let timeline = self.env().logs.main().timelines().last().map_or(1, |timeline| timeline.number);
@@ -579,9 +583,10 @@ impl Coordinator {
                             break;
                         }
                         at += got as u64;
-                    }
-                    if writer.since_follow >= FOLLOW_EVERY {
-                        self.follow(writer, pinned, false)?;
+                        if writer.since_follow >= FOLLOW_EVERY || writer.followed.elapsed() >= FOLLOW_INTERVAL
+                        {
+                            self.follow(writer, pinned, false)?;
+                        }
                     }
                 }
                 Ok(())
@@ -612,7 +617,7 @@ impl Coordinator {
         if let Some(last) = last.filter(|last| last.0 > 0) {
             pinned.spill.advance(last);
         }
-        writer.since_follow = 0;
+        (writer.since_follow, writer.followed) = (0, Instant::now());
         writer.is_limited = true;
         writer.check_space()
     }

@@ -1,19 +1,22 @@
 //! CALL: the routine, its arguments, the final OK.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cohort_catalog::Routine;
 use cohort_config::VarId;
+use cohort_plan::Parameter;
 use cohort_program::{Bound, Finished, Program};
 use cohort_protocol::{ColumnMeta, NullSink, ResultHead, ResultSink, StatusFlags};
 use cohort_session::{Job, ProgramRule, SessionState, StatementKind, access, kind_of, traits_of};
-use cohort_sql::ast::{Expr, ObjectName, ParameterMode, Target};
+use cohort_sql::ast::{BinaryOp, Expr, Literal, LiteralKind, ObjectName, ParameterMode, Target};
 use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult, Value};
 
 use super::cache::Compiled;
 use super::running::OutParameters;
 use super::session_host::SessionHost;
 use crate::session::Session;
+use crate::shared_caches::SharedCaches;
 
 impl Session {
     /// Runs CALL. A user variable receives the value of its OUT or INOUT parameter.
@@ -33,10 +36,13 @@ impl Session {
         check_arguments(&routine, program, &is_variable)?;
         self.check_more_results(program, &format!("{}.{}", routine.schema, routine.name), sink)?;
         let mut args = Vec::with_capacity(arguments.len());
-        for (arg, (mode, _)) in arguments.iter().zip(&program.parameters) {
+        let parameters = program.declared_parameters();
+        for ((arg, parameter), (mode, _)) in arguments.iter().zip(&parameters).zip(&program.parameters) {
             args.push(match mode {
                 ParameterMode::Out => Value::Null,
-                ParameterMode::In | ParameterMode::InOut => self.eval_argument(arg, job)?,
+                ParameterMode::In | ParameterMode::InOut => {
+                    self.eval_argument(&*for_parameter(arg, parameter)?, job)?
+                }
             });
         }
         let ((finished, bound), changed) =
@@ -155,6 +161,31 @@ pub(super) fn find_procedure(session: &SessionState, name: &ObjectName) -> SqlRe
     access::check_routine(session, Privilege::Execute, RoutineKind::Procedure, schema, &name.name)?;
     let found = session.db.catalog().routine(RoutineKind::Procedure, schema, &name.name).cloned();
     found.ok_or_else(|| SqlError::does_not_exist("PROCEDURE", &format!("{schema}.{}", name.name)))
+}
+
+/// Returns the parameters of a procedure.
+pub(super) fn parameters_of(session: &SessionState, name: &ObjectName) -> SqlResult<Vec<Parameter>> {
+    let routine = find_procedure(session, name)?;
+    let compiled = SharedCaches::of(&session.db).routines.compiled(&routine, session)?;
+    Ok(compiled.program.declared_parameters())
+}
+
+/// Returns the argument for a parameter: a hexadecimal literal is a number for a numeric one. Error 4078 for a
+/// row.
+fn for_parameter<'a>(arg: &'a Expr, parameter: &Parameter) -> SqlResult<Cow<'a, Expr>> {
+    let is_hex = |kind| matches!(kind, LiteralKind::Hex | LiteralKind::Bit);
+    match arg {
+        Expr::Row(_) => parameter.refuse_row().map(|()| Cow::Borrowed(arg)),
+        Expr::Literal(literal) if is_hex(literal.kind) && parameter.numeric_kind().is_some() => {
+            let zero = Expr::Literal(Literal::fixed(Value::Int(0)));
+            Ok(Cow::Owned(Expr::Binary {
+                op: BinaryOp::Add,
+                left: Box::new(arg.clone()),
+                right: Box::new(zero),
+            }))
+        }
+        _ => Ok(Cow::Borrowed(arg)),
+    }
 }
 
 /// Checks the arguments: error 1318 for their number, 1414 for an OUT or INOUT argument that is no variable.

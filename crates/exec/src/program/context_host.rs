@@ -12,9 +12,9 @@ use cohort_catalog::{AccountName, Routine};
 use cohort_config::{Acts, Scope, SetNote, VarId, VarValue};
 use cohort_dml::DmlOutcome;
 use cohort_expr::{EvalContext, SessionHooks};
-use cohort_plan::{Names, ParamSource, check_alone};
+use cohort_plan::{Names, ParamSource, Parameter, check_alone};
 use cohort_program::{
-    BodyStatement, Bound, Finished, Group, Host, ProgramKind, QueryRows, ResultColumn, RowsFor,
+    BodyStatement, Bound, Finished, Group, Host, ProgramKind, QueryRows, ResultColumn, RowsFor, counts_lines,
 };
 use cohort_protocol::NullSink;
 use cohort_query::{Freshness, guards, run_query};
@@ -31,7 +31,7 @@ use cohort_trx::{AfterFailure, OuterSavepoints, PlanCounts, SessionTrx};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use super::cache::Compiled;
-use super::call::{check_arguments, find_procedure};
+use super::call::{check_arguments, find_procedure, parameters_of};
 use super::routines::OF_ROUTINES;
 use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, known_in_body, with_names};
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};
@@ -603,6 +603,10 @@ impl Host for ContextHost<'_> {
         })
     }
 
+    fn parameters(&mut self, procedure: &ObjectName) -> SqlResult<Vec<Parameter>> {
+        parameters_of(&self.session, procedure)
+    }
+
     fn call(
         &mut self,
         procedure: &ObjectName,
@@ -706,7 +710,7 @@ pub(super) fn run_routine(
     let (last_insert_id, row_count, found_rows) = (env.last_insert_id, env.row_count, env.found_rows);
     let conditions = host.end();
     found.into_iter().chain(conditions).for_each(|warning| ctx.eval.push_warning(warning));
-    if is_function && outcome.is_ok() && bound.is_typed() {
+    if is_function && outcome.is_ok() && bound.is_typed() && !counts_lines(ctx.session) {
         ctx.session.called.add(Arc::clone(routine) as _, bound);
     }
     Ok((outcome?, Counts { last_insert_id, row_count, found_rows }))

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cohort_base::ConnectionId;
 use cohort_catalog::{Event, Routine};
 use cohort_config::{VarId, VarValue};
+use cohort_program::ProgramKind;
 use cohort_protocol::NullSink;
 use cohort_session::access;
 use cohort_session::{
@@ -136,7 +137,12 @@ impl Session {
         self.state.settings.vars.put(VarId::TimeZone, &VarValue::text(&event.time_zone));
         self.state.refresh();
         let routine = routine_of(event);
-        let outcome = compiled_routine(&routine).map(Compiled::new).and_then(|compiled| {
+        let compiled = compiled_routine(&routine).map(|mut program| {
+            // Lines are those of the body.
+            (program.kind, program.first_line) = (ProgramKind::Event, 1);
+            Compiled::new(program)
+        });
+        let outcome = compiled.and_then(|compiled| {
             self.run_program(&mut NullSink, |session, sink| {
                 session.run_as(&routine, &compiled, Vec::new(), sink)
             })

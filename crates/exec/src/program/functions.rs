@@ -45,6 +45,7 @@ impl StatementFunctions for StoredFunctions {
             schema: routine.schema.as_str().into(),
             name: routine.name.as_str().into(),
             ty: ExprType::of_column(&ty, true).as_result_of_function(),
+            parameters: program.declared_parameters(),
             is_out: match program.has_out() {
                 true => program.parameters.iter().map(|(mode, _)| mode.is_out()).collect(),
                 false => Vec::new(),

@@ -15,6 +15,7 @@
 //! | module | concept |
 //! |---|---|
 //! | `call` | CALL: the routine, its arguments, the final OK |
+//! | `check` | CHECK PROCEDURE, FUNCTION, TRIGGER |
 //! | `compound` | compound statements, SIGNAL and RESIGNAL outside of programs |
 //! | `event`, `event_times` | the run of an event, and when it is due |
 //! | `session_host` | [`SessionHost`]: runs the statements of a body in the session |
@@ -32,6 +33,7 @@
 mod body_sink;
 pub(crate) mod cache;
 mod call;
+mod check;
 mod compound;
 mod context_host;
 pub(crate) mod enable;

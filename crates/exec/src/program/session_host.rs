@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cohort_base::{CommitSeq, Reservation};
 use cohort_config::VarId;
 use cohort_expr::{EvalContext, SessionHooks};
-use cohort_plan::{Names, ParamSource};
+use cohort_plan::{Names, ParamSource, Parameter};
 use cohort_program::{BodyStatement, Host, QueryRows, ResultColumn, RowsFor};
 use cohort_protocol::ResultSink;
 use cohort_query::{Flow, Freshness, RowSink, run_query};
@@ -19,6 +19,7 @@ use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
 
 use super::body_sink::BodySink;
+use super::call::parameters_of;
 use super::routines::columns_of_table;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};
@@ -179,6 +180,10 @@ impl Host for SessionHost<'_> {
         let source = ParamSource::Placeholders;
         let session = &*self.session;
         columns_of(&session.state, table, column, |query| session.result_columns(query, &[], source))
+    }
+
+    fn parameters(&mut self, procedure: &ObjectName) -> SqlResult<Vec<Parameter>> {
+        parameters_of(&self.session.state, procedure)
     }
 
     fn call(

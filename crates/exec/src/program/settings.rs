@@ -37,14 +37,23 @@ impl Session {
         let Some(routine) = routine else {
             return Ok(self.settings_before(&[VarId::SqlMode], None));
         };
-        let identity = self.become_definer(routine)?;
-        let is_switched = identity.is_some();
-        let before = self.settings_before(OF_ROUTINES, identity);
+        let before = self.settings_of_definer(routine)?;
         // The definer may have lost the privilege.
-        if is_switched && let Err(error) = may_execute(&self.state, routine) {
+        if before.identity.is_some()
+            && let Err(error) = may_execute(&self.state, routine)
+        {
             self.restore_settings(before);
             return Err(error);
         }
+        Ok(before)
+    }
+
+    /// Switches to the account and the settings of a routine, without checking that it may be executed. Error
+    /// 1449 if the definer does not exist.
+    pub(super) fn settings_of_definer(&mut self, routine: &Routine) -> SqlResult<SettingsBefore> {
+        let identity = self.become_definer(routine)?;
+        let is_switched = identity.is_some();
+        let before = self.settings_before(OF_ROUTINES, identity);
         let (settings, state) = (&routine.settings, &mut self.state);
         let is_same = state.settings.env.sql_mode == settings.sql_mode
             && state.named_charsets().client == Some(settings.client.charset())

@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use cohort_catalog::{Table, Trigger};
-use cohort_program::{Bound, NewRow, ProgramKind, run_trigger};
+use cohort_program::{Bound, NewRow, ProgramKind, counts_lines, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
 use cohort_sql::ast::{TriggerEvent, TriggerTiming};
 use cohort_types::{Privilege, SqlResult, Value};
@@ -101,7 +101,7 @@ impl TableTriggers {
         if outcome.is_err() {
             conditions.into_iter().for_each(|condition| ctx.eval.push_warning(condition));
         }
-        if outcome? && bound.is_typed() {
+        if outcome? && bound.is_typed() && !counts_lines(ctx.session) {
             ctx.session.called.add(Arc::clone(trigger) as _, bound);
         }
         Ok(())

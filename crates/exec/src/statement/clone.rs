@@ -23,7 +23,8 @@
 //! proves with the hash of the password that the certificate is its own. No key of TLS is in the stream.
 //!
 //! # On failure
-//! The directory is removed, and the old data are as they were: renaming the clone is the last step.
+//! The directory is removed, and the old data are as they were: renaming the clone is the last step. If the
+//! server cannot start with the clone, it starts with the old data again ([`replace::undo`]).
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -57,8 +58,8 @@ struct Shared {
     is_interrupted: AtomicBool,
     received: AtomicU64,
     expected: AtomicU64,
-    /// Ends the connection to the donor.
-    stopper: Mutex<Option<Stopper>>,
+    /// End the connections to the donor.
+    stoppers: Mutex<Vec<Stopper>>,
     done: Mutex<Option<SqlResult<Manifest>>>,
     sleeper: Arc<dyn Sleeper>,
 }
@@ -66,17 +67,15 @@ struct Shared {
 impl Shared {
     fn interrupt(&self) {
         self.is_interrupted.store(true, Ordering::Relaxed);
-        if let Some(stopper) = &*self.stopper.lock() {
-            stopper.stop();
-        }
+        self.stoppers.lock().iter().for_each(Stopper::stop);
     }
 
     fn give(&self, stopper: Stopper) {
-        let mut place = self.stopper.lock();
+        let mut stoppers = self.stoppers.lock();
         if self.is_interrupted.load(Ordering::Relaxed) {
             stopper.stop();
         }
-        *place = Some(stopper);
+        stoppers.push(stopper);
     }
 }
 
@@ -88,8 +87,6 @@ struct Copy {
     own: Option<[String; 2]>,
     version: [String; 2],
     engines: Vec<String>,
-    /// Statements for the first start in the clone that make the connections of this replica again.
-    connections: Vec<String>,
     db: Arc<cohort_session::Database>,
     shared: Arc<Shared>,
 }
@@ -169,7 +166,10 @@ impl Copy {
         if let Some(missing) = manifest.engines.iter().find(|name| !self.engines.contains(name)) {
             return Err(SqlError::clone_engine_missing(missing));
         }
-        let statements = statements(&manifest, &self.connections);
+        // As late as possible: CHANGE MASTER may have run meanwhile.
+        let replica = self.db.replica.read().clone().filter(|_| self.own.is_some());
+        let connections = replica.map_or_else(Vec::new, |replica| replica.again());
+        let statements = statements(&manifest, &connections);
         target.write(replace::STATEMENTS, &statements).map_err(own)?;
         let more = [replace::STATEMENTS, replace::REPORT, UNFINISHED];
         let now_us = self.db.clock.wall_us();
@@ -189,7 +189,8 @@ impl Copy {
     /// failure.
     fn expect(&self) -> Result<(), Failure> {
         let mut expected = 0;
-        if let Ok(mut second) = Client::connect(&self.account)
+        let second = Client::connect_stoppable(&self.account, |stopper| self.shared.give(stopper));
+        if let Ok(mut second) = second
             && let Ok(row) = second.row(EXPECTED)
         {
             expected = row.get(1).and_then(|cell| text_of(cell).parse().ok()).unwrap_or(0);
@@ -240,7 +241,11 @@ fn statements(manifest: &Manifest, connections: &[String]) -> String {
     let mut text = "SET sql_mode = '';\n".to_owned();
     if !connections.is_empty() {
         for source in &manifest.sources {
-            text += &format!("RESET SLAVE {} ALL;\n", quoted(&source.connection));
+            // A crash may repeat it.
+            text += &format!(
+                "BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR 1617 BEGIN END; RESET SLAVE {} ALL; END;\n",
+                quoted(&source.connection)
+            );
         }
     }
     // A replica's clone has the position of the replica.
@@ -342,6 +347,12 @@ impl Session {
                 "archive_to is set, and another server's log does not continue it",
             ));
         }
+        let callbacks = self.state.db.callbacks.read().clone();
+        if let Some(obstacle) = callbacks.and_then(|callbacks| callbacks.restart_obstacle()) {
+            return Err(SqlError::clone_sys_config(format_args!(
+                "the server could not start again with its options: {obstacle}"
+            )));
+        }
         for (name, base) in
             [("log_bin", text(VarId::LogBinBasename)), ("relay_log", text(VarId::RelayLogBasename))]
         {
@@ -393,12 +404,11 @@ impl Session {
             is_interrupted: AtomicBool::new(false),
             received: AtomicU64::new(0),
             expected: AtomicU64::new(0),
-            stopper: Mutex::default(),
+            stoppers: Mutex::default(),
             done: Mutex::default(),
             sleeper: db.locks.sleeper(),
         });
         let tls = if instance.ssl == Some(false) { Tls::Never } else { Tls::Required };
-        let replica = db.replica.read().clone();
         let copy = Copy {
             account: Account {
                 host: Some(instance.host.clone()),
@@ -416,7 +426,6 @@ impl Session {
                 db.globals.text(VarId::VersionComment).unwrap_or_default().to_string(),
             ],
             engines: db.engines.iter().map(|engine| engine.name().to_owned()).collect(),
-            connections: replica.filter(|_| replaces).map_or_else(Vec::new, |replica| replica.again()),
             db: Arc::clone(&db),
             shared: Arc::clone(&shared),
         };

@@ -136,6 +136,7 @@ impl Session {
                 self.define(job, sink, |ctx| cohort_ddl::drop_event(ctx, *if_exists, name))
             }
             Program::Call { name, arguments } => self.call_statement(name, arguments, job, sink),
+            Program::Check { kind, name } => self.check_program(*kind, name, job, sink),
             Program::Compound(body) => self.compound(body, job, sink),
             Program::Signal(_) | Program::Resignal(_) => self.signal(program, job, sink),
         }

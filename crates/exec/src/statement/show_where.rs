@@ -29,7 +29,7 @@ impl Session {
         condition: Expr,
         job: &Job<'_>,
     ) -> SqlResult<()> {
-        let found = self.query_rows(&query_over(listing, condition), job)?;
+        let found = self.query_listing(&query_over(listing, condition), job)?;
         let mut rows = std::mem::take(&mut listing.rows);
         let number = |row: &Vec<Value>| match row.first() {
             Some(Value::Int(n)) => usize::try_from(*n).ok(),

@@ -8,9 +8,9 @@ use cohort_expr::{Expr, ExprType};
 use cohort_sql::ast;
 use cohort_types::{ErrorCode, Privilege, Privileges, SqlError, SqlResult, Value, check_stack};
 
-use crate::Reading;
 use crate::Relation;
 use crate::Scope;
+use crate::bind::{Clause, ScopeTable, unknown_column};
 use crate::block::{CommonTable, FIRST_COLUMN, Query, is_of_changed_row};
 use crate::meaning::Meanings;
 use crate::names::Names;
@@ -150,16 +150,42 @@ impl<'p> PlanContext<'p> {
 
     /// Checks the privilege on the column of a slot. Error 1143.
     pub fn use_column(&self, scope: &Scope, slot: usize, how: Privilege) -> SqlResult<()> {
-        let table = &scope.tables[scope.table_of(slot)];
+        self.use_named(&scope.tables[scope.table_of(slot)], &scope.slot(slot).name, how)
+    }
+
+    fn use_named(&self, table: &ScopeTable, column: &str, how: Privilege) -> SqlResult<()> {
         if let Some(view) = &table.view {
-            return self.names.use_view_column(view, &scope.slot(slot).name, how);
+            return self.names.use_view_column(view, column, how);
         }
         match &table.relation {
-            Relation::Base(base) => self.names.use_column(base, slot - table.first_slot, how),
-            Relation::View(view) => self.names.use_view_column(view, &scope.slot(slot).name, how),
-            Relation::Virtual(found) => self.names.use_virtual_column(&**found, &scope.slot(slot).name, how),
+            Relation::Base(base) => self.names.use_column(base, column, how),
+            Relation::View(view) => self.names.use_view_column(view, column, how),
+            Relation::Virtual(found) => self.names.use_virtual_column(&**found, column, how),
             Relation::Derived => Ok(()),
         }
+    }
+
+    /// Returns the slot of a column that the statement uses with a privilege. Error 1054 or 1052, which names
+    /// the clause. Error 1143 if there is no such column in a table of which the account may not use all
+    /// columns, as for a column that it may not use: errors do not show which columns exist.
+    pub fn column(
+        &self,
+        scope: &Scope,
+        name: &ast::ColumnRef,
+        clause: Clause,
+        how: Privilege,
+    ) -> SqlResult<usize> {
+        if let Some(slot) = scope.find(name, clause)? {
+            return Ok(slot);
+        }
+        self.deny_unknown(scope, name, how)?;
+        Err(unknown_column(name, clause))
+    }
+
+    /// Returns error 1143 for a column that no table has, if the account may not use all columns of a table
+    /// in which it could be.
+    pub(crate) fn deny_unknown(&self, scope: &Scope, name: &ast::ColumnRef, how: Privilege) -> SqlResult<()> {
+        scope.tables_named(name).try_for_each(|table| self.use_named(table, &name.name, how))
     }
 
     /// Checks the privilege on a column that the statement uses without naming it. Error 1142 if it is
@@ -195,10 +221,6 @@ impl<'p> PlanContext<'p> {
 
     /// Checks the privilege to read the column of a slot, or its metadata. Error 1143.
     pub(crate) fn use_read(&self, scope: &Scope, slot: usize) -> SqlResult<()> {
-        match scope.reading {
-            Reading::Stored => self.use_column(scope, slot, Privilege::Select),
-            Reading::NewRow => self.use_column(scope, slot, Privilege::Insert),
-            Reading::OfTable => Ok(()),
-        }
+        scope.reading.privilege().map_or(Ok(()), |how| self.use_column(scope, slot, how))
     }
 }

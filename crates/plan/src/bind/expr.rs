@@ -472,8 +472,17 @@ impl<'b> Binder<'b> {
     }
 
     fn stored_call(&self, function: CalledFunction, args: &[ast::Expr]) -> SqlResult<Expr> {
-        let CalledFunction { schema, name, function, ty, is_aggregate } = function;
-        let args = if is_aggregate { vec![self.rows_of_group(args)?] } else { self.list(args)? };
+        let CalledFunction { schema, name, function, ty, is_aggregate, parameters } = function;
+        let mut args = if is_aggregate { vec![self.rows_of_group(args)?] } else { self.list(args)? };
+        for (arg, parameter) in args.iter_mut().zip(&parameters).filter(|_| !is_aggregate) {
+            if matches!(arg, Expr::Row(_)) {
+                parameter.refuse_row()?;
+                return Err(SqlError::operand_columns(1));
+            }
+            if let Some(kind) = parameter.numeric_kind() {
+                *arg = std::mem::replace(arg, Expr::null()).for_column(kind);
+            }
+        }
         self.ctx.calls_back.set(true);
         Ok(Expr::CallBack(Box::new(CallBack { schema, name, function, args, ty })))
     }
@@ -569,7 +578,25 @@ impl<'b> Binder<'b> {
             ast::UnaryOp::Not => UnaryOp::Not,
             ast::UnaryOp::BitNot => UnaryOp::BitNot,
         };
-        build_unary(op, self.bind(operand)?, env)
+        let operand = match op {
+            UnaryOp::Neg => self.negated_operand(self.bind(operand)?)?,
+            _ => self.bind(operand)?,
+        };
+        build_unary(op, operand, env)
+    }
+
+    /// Evaluates the operand of a minus if it is a constant expression that may be out of range of a negative
+    /// integer: as in MariaDB, the negation is a decimal then. Literals are constants already.
+    fn negated_operand(&self, operand: Expr) -> SqlResult<Expr> {
+        const DIGITS: u32 = 19;
+        let may_overflow = match &operand {
+            Expr::Const(_) | Expr::Param(_) | Expr::Row(_) => false,
+            other => {
+                let ty = other.ty();
+                ty.class() == TypeClass::Int && !ty.is_temporal() && ty.length >= DIGITS
+            }
+        };
+        if may_overflow { self.known_value(operand) } else { Ok(operand) }
     }
 
     fn binary(&self, op: ast::BinaryOp, left: &ast::Expr, right: &ast::Expr) -> SqlResult<Expr> {
@@ -625,8 +652,20 @@ impl<'b> Binder<'b> {
             {
                 Err(SqlError::unknown_table_in(table, self.clause.text()))
             }
-            _ => Err(unknown_column(name, self.clause)),
+            _ => Err(self.unknown(name)),
         }
+    }
+
+    /// Returns error 1054, or 1143 if the account may not read all columns of a table in which the column
+    /// could be.
+    fn unknown(&self, name: &ast::ColumnRef) -> SqlError {
+        let own = (self.tables_visible || self.within_aggregate).then_some(self);
+        let around = std::iter::successors(self.outer, |binder| binder.outer);
+        let denied = own.into_iter().chain(around).try_for_each(|binder| {
+            let how = binder.scope.reading.privilege();
+            how.map_or(Ok(()), |how| binder.ctx.deny_unknown(binder.scope, name, how))
+        });
+        denied.err().unwrap_or_else(|| unknown_column(name, self.clause))
     }
 
     /// Returns the column that a name in a subquery of this clause refers to: a column of the tables (also in
@@ -689,7 +728,8 @@ impl<'b> Binder<'b> {
         {
             return around.default_value(name);
         }
-        let slot = self.scope.column(name, self.clause)?;
+        let found = self.scope.find(name, self.clause)?;
+        let slot = found.ok_or_else(|| self.unknown(name))?;
         self.ctx.use_read(self.scope, slot)?;
         let table = &self.scope.tables[self.scope.table_of(slot)];
         match &table.relation {
@@ -706,7 +746,8 @@ impl<'b> Binder<'b> {
         {
             return change.values_function(name);
         }
-        let slot = self.scope.column(name, self.clause)?;
+        let found = self.scope.find(name, self.clause)?;
+        let slot = found.ok_or_else(|| self.unknown(name))?;
         let column = self.scope.slot(slot);
         // Outside of ON DUPLICATE KEY UPDATE there is no new row.
         let Some(offset) = self.values_offset else { return Ok(Expr::null()) };

@@ -6,7 +6,7 @@ use cohort_catalog::{Table, View};
 use cohort_expr::{Expr, ExprType};
 use cohort_protocol::ColumnMeta;
 use cohort_sql::ast;
-use cohort_types::{SqlError, SqlResult};
+use cohort_types::{Privilege, SqlError, SqlResult};
 
 use crate::bind::Clause;
 use crate::names::VirtualDefinition;
@@ -69,6 +69,17 @@ pub enum Reading {
     NewRow,
     /// None, because the table's own expressions read them, whichever account writes the row.
     OfTable,
+}
+
+impl Reading {
+    /// Returns the privilege.
+    pub(crate) fn privilege(self) -> Option<Privilege> {
+        match self {
+            Reading::Stored => Some(Privilege::Select),
+            Reading::NewRow => Some(Privilege::Insert),
+            Reading::OfTable => None,
+        }
+    }
 }
 
 /// The tables in scope, in the order of FROM.
@@ -183,7 +194,7 @@ impl Scope {
     /// Returns the slot of a column if exactly one table has it. Error 1052 if several have.
     pub fn find(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<Option<usize>> {
         let mut found = None;
-        for table in self.tables.iter().filter(|t| t.matches(name.db.as_deref(), name.table.as_deref())) {
+        for table in self.tables_named(name) {
             for (n, column) in table.columns.iter().enumerate() {
                 if !same_name(&column.name, &name.name) || (column.hidden && name.table.is_none()) {
                     continue;
@@ -197,18 +208,24 @@ impl Scope {
         Ok(found.or_else(|| self.row_id(name)))
     }
 
+    /// Returns the tables in which a column of this name could be.
+    pub(crate) fn tables_named(&self, name: &ast::ColumnRef) -> impl Iterator<Item = &ScopeTable> {
+        self.tables.iter().filter(|table| table.matches(name.db.as_deref(), name.table.as_deref()))
+    }
+
     /// Returns the slot of `_rowid`: the column of the table's first unique key, if that key is a single
     /// integer column. Without a table name, `_rowid` requires that the scope has only one table.
     fn row_id(&self, name: &ast::ColumnRef) -> Option<usize> {
         let is_asked =
             name.name.eq_ignore_ascii_case("_rowid") && (name.table.is_some() || self.tables.len() == 1);
-        let mut tables = self.tables.iter().filter(|t| t.matches(name.db.as_deref(), name.table.as_deref()));
+        let mut tables = self.tables_named(name);
         let table = is_asked.then(|| tables.next()).flatten()?;
         let Relation::Base(base) = &table.relation else { return None };
         Some(table.first_slot + base.row_id_column()?)
     }
 
-    /// Returns the slot of a column. Error 1054 or 1052, which names the clause.
+    /// Returns the slot of a column, whatever the account may do with it. Error 1054 or 1052, which names the
+    /// clause.
     pub fn column(&self, name: &ast::ColumnRef, clause: Clause) -> SqlResult<usize> {
         self.find(name, clause)?.ok_or_else(|| unknown_column(name, clause))
     }

@@ -11,6 +11,8 @@
 //! per line. Their failures and the table are printed, and the names of the passed tests are written to
 //! `FILE.passed`.
 //!
+//! `COHORT_MTR_MARIADB=1` runs them on a real MariaDB instead, to find those that it passes with this runner.
+//!
 //! Several servers run concurrently, each with its own tests.
 
 #[path = "../support/mod.rs"]

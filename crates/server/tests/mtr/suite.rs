@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use mysql::OptsBuilder;
 use mysql::prelude::Queryable;
 use tempfile::TempDir;
 
-use crate::support::Cohort;
+use crate::support::{Cohort, Maria};
 
 /// Directory where Debian's package mariadb-test installs the suite.
 const INSTALLED: &str = "/usr/share/mysql/mysql-test";
@@ -100,9 +101,46 @@ pub enum Outcome {
     Failed(String),
 }
 
+/// The server under test.
+enum Server {
+    Cohort(Cohort),
+    /// A real MariaDB, to find which tests it passes with this runner.
+    MariaDb(Maria),
+}
+
+impl Server {
+    fn options(&self) -> OptsBuilder {
+        match self {
+            Server::Cohort(server) => server.options(),
+            Server::MariaDb(server) => server.options(),
+        }
+    }
+
+    fn socket(&self) -> &Path {
+        match self {
+            Server::Cohort(server) => &server.socket,
+            Server::MariaDb(server) => &server.socket,
+        }
+    }
+
+    fn port(&self) -> u16 {
+        match self {
+            Server::Cohort(server) => server.port,
+            Server::MariaDb(server) => server.port,
+        }
+    }
+
+    fn datadir(&self) -> &Path {
+        match self {
+            Server::Cohort(server) => &server.datadir,
+            Server::MariaDb(server) => &server.datadir,
+        }
+    }
+}
+
 /// A server, and the suite's files in the layout that the tests expect.
 pub struct Suite {
-    server: Cohort,
+    server: Server,
     folder: TempDir,
 }
 
@@ -205,7 +243,7 @@ impl Suite {
         client.query_drop("DROP DATABASE IF EXISTS test")?;
         client.query_drop("CREATE DATABASE test CHARACTER SET latin1 COLLATE latin1_swedish_ci")?;
         // Tests put files into the directory in which MariaDB has its tables.
-        std::fs::create_dir_all(self.server.datadir.join("test"))?;
+        std::fs::create_dir_all(self.server.datadir().join("test"))?;
         Ok(())
     }
 
@@ -223,15 +261,15 @@ impl Suite {
         let folder = self.folder.path();
         let place = |name: &str| folder.join(name).display().to_string();
         let client = |program: &str| {
-            format!("{program} --no-defaults --user=root --socket={}", self.server.socket.display())
+            format!("{program} --no-defaults --user=root --socket={}", self.server.socket().display())
         };
         let mut command = Command::new("mariadb-test");
         command
             .current_dir(folder)
             .stdin(Stdio::null())
             .args(["--no-defaults", "--silent", "--user=root", "--database=test"])
-            .arg(format!("--socket={}", self.server.socket.display()))
-            .arg(format!("--port={}", self.server.port))
+            .arg(format!("--socket={}", self.server.socket().display()))
+            .arg(format!("--port={}", self.server.port()))
             .arg(format!("--tmpdir={}", place("var/tmp")))
             .arg(format!("--logdir={}", place("var/tmp")))
             .arg(format!("--basedir={}", folder.display()))
@@ -243,9 +281,9 @@ impl Suite {
             ("MTR_SUITE_DIR", suite.display().to_string()),
             ("MYSQLTEST_VARDIR", place("var")),
             ("MYSQL_TMP_DIR", place("var/tmp")),
-            ("MASTER_MYSOCK", self.server.socket.display().to_string()),
-            ("MASTER_MYPORT", self.server.port.to_string()),
-            ("MYSQLD_DATADIR", self.server.datadir.display().to_string()),
+            ("MASTER_MYSOCK", self.server.socket().display().to_string()),
+            ("MASTER_MYPORT", self.server.port().to_string()),
+            ("MYSQLD_DATADIR", self.server.datadir().display().to_string()),
             ("MYSQL", client("mariadb")),
             ("MYSQL_DUMP", client("mariadb-dump")),
             ("MYSQL_CHECK", client("mariadb-check")),
@@ -264,7 +302,7 @@ impl Suite {
             ("MYSQL_CHARSETSDIR", "/usr/share/mysql/charsets".to_owned()),
             ("SECURE_LOAD_PATH", place("std_data")),
             ("MYSQLTEST_REAL_VARDIR", place("var")),
-            ("DEFAULT_MASTER_PORT", self.server.port.to_string()),
+            ("DEFAULT_MASTER_PORT", self.server.port().to_string()),
             ("MYSQLADMIN", client("mariadb-admin")),
             ("MYSQL_BINLOG", "mariadb-binlog --no-defaults".to_owned()),
             ("MYSQL_TEST", client("mariadb-test") + " --silent"),
@@ -305,7 +343,7 @@ const OPTIONS: &[&str] = &[
     "--slave-net-timeout=120",
 ];
 
-fn server(folder: &TempDir, options: &[String]) -> Result<Cohort, String> {
+fn server(folder: &TempDir, options: &[String]) -> Result<Server, String> {
     let place = |name: &str| folder.path().join(name).display().to_string();
     let with_places = |option: &String| {
         option
@@ -317,7 +355,13 @@ fn server(folder: &TempDir, options: &[String]) -> Result<Cohort, String> {
     let options = options.iter().filter(|option| !option.replace('_', "-").contains("skip-name-resolve"));
     let own: Vec<String> = options.map(with_places).map(first_charset).collect();
     let all: Vec<&str> = OPTIONS.iter().copied().chain(own.iter().map(String::as_str)).collect();
+    if std::env::var_os("COHORT_MTR_MARIADB").is_some() {
+        // It panics if MariaDB refuses the options.
+        let server = std::panic::catch_unwind(|| Maria::source(&all));
+        return server.map(Server::MariaDb).map_err(|_| "no MariaDB with its options".to_owned());
+    }
     Cohort::try_start(&folder.path().join("var/mysqld.1"), "data", &all)
+        .map(Server::Cohort)
         .map_err(|refusal| format!("no server with its options: {refusal:?}"))
 }
 

@@ -23,12 +23,14 @@ use mysql::{Conn, OptsBuilder};
 use crate::seen;
 
 /// The scripts.
-const SCRIPTS: [(&str, &str); 8] = [
+const SCRIPTS: [(&str, &str); 10] = [
     ("aggregates", include_str!("cases/aggregates.sql")),
     ("expressions", include_str!("cases/expressions.sql")),
     ("inside", include_str!("cases/inside.sql")),
     ("locks", include_str!("cases/locks.sql")),
+    ("numbers", include_str!("cases/numbers.sql")),
     ("out_arguments", include_str!("cases/out_arguments.sql")),
+    ("rights", include_str!("cases/rights.sql")),
     ("temporary", include_str!("cases/temporary.sql")),
     ("traps", include_str!("cases/traps.sql")),
     ("variables", include_str!("cases/variables.sql")),

@@ -1,5 +1,7 @@
 //! Programs at their limits: large bodies, recursion on the smallest stack, many events at once.
 
+use std::time::{Duration, Instant};
+
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -238,4 +240,57 @@ fn secrets_of_bodies_are_in_no_log() {
     }
     assert_eq!(logs, 2, "the general log and the slow log");
     assert!(!server.log().contains("sekrit"));
+}
+
+/// Returns the shortest of several clean restarts.
+fn start_of(server: &mut Cohort) -> Duration {
+    let one = |server: &mut Cohort| {
+        server.stop();
+        let begin = Instant::now();
+        server.restart();
+        begin.elapsed()
+    };
+    (0..3).map(|_| one(server)).min().expect("three starts")
+}
+
+/// Ten thousand routines that were each called once take at most 64 MiB, and little time at a start. Sessions
+/// that have called programs are not larger than others afterwards.
+#[test]
+fn ten_thousand_routines_cost_little() {
+    const ROUTINES: usize = 10_000;
+    const SESSIONS: u64 = 300;
+    let mut server = Cohort::new(&["--max-connections=400"]);
+    let empty = start_of(&mut server);
+    let mut client = server.in_test();
+    let make = |client: &mut Conn, numbers: std::ops::Range<usize>| {
+        for n in numbers {
+            let body = "BEGIN DECLARE i INT DEFAULT 0; WHILE i < a DO SET i = i + 1; END WHILE; END";
+            client.query_drop(format!("CREATE PROCEDURE p{n}(a INT) {body}")).expect("made");
+            client.query_drop(format!("CALL p{n}({})", n % 10)).expect("called");
+        }
+    };
+    // What every server has once, such as the buffers of the log.
+    make(&mut client, 0..100);
+    let before = server.resident_kib();
+    make(&mut client, 100..ROUTINES + 100);
+    let grown = server.resident_kib().saturating_sub(before);
+    println!("{ROUTINES} routines took {grown} KiB");
+    assert!(grown <= 64 << 10, "{ROUTINES} routines took {grown} KiB");
+    drop(client);
+    let more = start_of(&mut server).saturating_sub(empty);
+    println!("a start took {more:?} more than the {empty:?} without routines");
+    // A build without optimization, on a busy machine, has ten times the time.
+    let most = if cfg!(debug_assertions) { Duration::from_millis(500) } else { Duration::from_millis(50) };
+    assert!(more <= most, "{more:?} more");
+    let mut sessions: Vec<Conn> = (0..SESSIONS).map(|_| server.in_test()).collect();
+    sessions.iter_mut().for_each(|session| session.query_drop("SELECT 1").expect("answered"));
+    let before = server.resident_kib();
+    for session in &mut sessions {
+        session.query_drop("CALL p7(3)").expect("called");
+    }
+    let grown = server.resident_kib().saturating_sub(before);
+    println!("{SESSIONS} idle sessions took {grown} KiB more after a call");
+    // The compiled routine, its pages of the catalog, and the allocator's own steps.
+    let once = 1 << 10;
+    assert!(grown <= SESSIONS + once, "{grown} KiB");
 }

@@ -9,6 +9,7 @@
 mod support;
 
 mod cases;
+mod examine;
 mod generator;
 mod limits;
 #[allow(dead_code)] // only a part of it is used

@@ -37,3 +37,18 @@ pub fn error_code<T>(result: mysql::Result<T>) -> u16 {
         Ok(_) => panic!("it succeeded"),
     }
 }
+
+/// The error code of a write without space.
+pub const DISK_FULL: u16 = 1021;
+
+/// Returns whether a statement was refused for lack of space. Other errors fail the test.
+pub fn is_refused(client: &mut Conn, sql: &str) -> bool {
+    match client.query_drop(sql) {
+        Ok(()) => false,
+        Err(mysql::Error::MySqlError(error)) => {
+            assert!(error.code == DISK_FULL && error.message.starts_with("Disk full ("), "{sql}: {error:?}");
+            true
+        }
+        Err(error) => panic!("{sql:.300}: {error}"),
+    }
+}

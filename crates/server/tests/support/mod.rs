@@ -12,10 +12,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-pub use answers::{error_code, rows, shown};
+pub use answers::{DISK_FULL, error_code, is_refused, rows, shown};
 pub use cohort::{Cohort, Refusal, free_port, refused};
 pub use mariadb::Maria;
-pub use small_disk::{DISK_FULL, SmallDisk, is_refused};
+pub use small_disk::SmallDisk;
 pub use wire::{Bound, Definition, Prepared, Reply, Wire, Wishes};
 
 /// Timeout of anything that is normally quick; generous, because hosts may be slow or busy.

@@ -4,11 +4,6 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use mysql::prelude::Queryable;
-
-/// The error code of a write without space.
-pub const DISK_FULL: u16 = 1021;
-
 /// The namespace and its file system exist as long as the process that holds them. That process exits when
 /// its standard input is closed.
 pub struct SmallDisk {
@@ -75,17 +70,5 @@ impl Drop for SmallDisk {
         // The file system disappears with the last process of the namespace.
         let _ = self.holder.kill();
         let _ = self.holder.wait();
-    }
-}
-
-/// Returns whether a statement was refused for lack of space. Other errors fail the test.
-pub fn is_refused(client: &mut mysql::Conn, sql: &str) -> bool {
-    match client.query_drop(sql) {
-        Ok(()) => false,
-        Err(mysql::Error::MySqlError(error)) => {
-            assert!(error.code == DISK_FULL && error.message.starts_with("Disk full ("), "{sql}: {error:?}");
-            true
-        }
-        Err(error) => panic!("{sql:.300}: {error}"),
     }
 }

@@ -47,7 +47,7 @@ impl SessionState {
 
     /// Returns the user and host to name in errors about tables and columns: the account's user and the
     /// client's host.
-    pub(crate) fn denied_logins(&self) -> (&str, &str) {
+    pub fn denied_logins(&self) -> (&str, &str) {
         (&self.info.account.0, &self.info.host)
     }
 

@@ -3,9 +3,9 @@
 
 use cohort_catalog::PUBLIC;
 use cohort_sql::ast::{
-    Account, AlterAction, AlterTable, Backup, BackupServer, BackupTarget, CloneServer, CreateMode,
-    CreateTable, DropTable, Flush, FlushLock, FlushTarget, ForeignKey, HandlerAction, MaintenanceKind,
-    ObjectName, Program, Revoke, RoutineKind, Show, Statement, TableMaintenance,
+    Account, AlterAction, AlterTable, Backup, BackupServer, BackupTarget, CheckedKind, CloneServer,
+    CreateMode, CreateTable, DropTable, Flush, FlushLock, FlushTarget, ForeignKey, HandlerAction,
+    MaintenanceKind, ObjectName, Program, Revoke, RoutineKind, Show, Statement, TableMaintenance,
 };
 use cohort_types::{Privilege as P, Privileges, SqlError, SqlResult};
 
@@ -323,7 +323,8 @@ impl StatementCheck<'_> {
                     _ => Ok(()),
                 }
             }
-            Program::DropTrigger { name, .. } => {
+            Program::Check { kind: CheckedKind::Routine(kind), name } => self.routine(*kind, name),
+            Program::DropTrigger { name, .. } | Program::Check { kind: CheckedKind::Trigger, name } => {
                 let Some(schema) = self.schema_of(name) else { return Ok(()) };
                 let catalog = self.session.db.catalog();
                 let trigger = catalog.schemas.get(schema).and_then(|schema| schema.trigger(&name.name));
@@ -331,13 +332,31 @@ impl StatementCheck<'_> {
                     check_table(self.session, P::Trigger, schema, &table.name.table)
                 })
             }
-            Program::CreateEvent(create) => in_schema(P::Event, &create.name),
+            Program::CreateEvent(create) => {
+                in_schema(P::Event, &create.name).map_err(|error| self.after_definer(&create.definer, error))
+            }
             Program::AlterEvent(alter) => {
-                in_schema(P::Event, &alter.name)?;
+                in_schema(P::Event, &alter.name)
+                    .map_err(|error| self.after_definer(&alter.definer, error))?;
                 alter.rename_to.as_ref().map_or(Ok(()), |to| in_schema(P::Event, to))
             }
             Program::DropEvent { name, .. } => in_schema(P::Event, name),
             Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => Ok(()),
+        }
+    }
+
+    /// Returns the error of an account that lacks EVENT. As in MariaDB, the definer of an event is checked
+    /// first: error 1227 if it is another account.
+    fn after_definer(&self, definer: &Option<Account>, denied: SqlError) -> SqlError {
+        let named = match definer {
+            None | Some(Account::CurrentUser | Account::CurrentRole) => return denied,
+            Some(Account::NameAlone(user)) => (user.clone(), "%".to_owned()),
+            Some(Account::Named { user, host }) => (user.clone(), host.clone()),
+        };
+        let wanted = Privileges::of(&[P::Super, P::SetUser]);
+        match self.session.is_definer(&named) {
+            true => denied,
+            false => check_global(self.session, wanted).err().unwrap_or(denied),
         }
     }
 

@@ -191,6 +191,7 @@ fn kind_of_program(program: &Program) -> K {
         },
         Program::DropEvent { .. } => K::DropEvent,
         Program::Call { .. } => K::Call,
+        Program::Check { .. } => K::CheckProgram,
         Program::Compound(_) => K::Compound,
         Program::Signal(_) => K::Signal,
         Program::Resignal(_) => K::Resignal,

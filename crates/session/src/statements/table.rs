@@ -194,6 +194,7 @@ statements! {
     Binlog                  [ComBinlog]                 Keeps   Cleared ServerOnly Nothing   Anywhere    [];
     CheckTable              [ComCheck]                  Commits Cleared Nothing    Nothing   Never
                                                         [MaybeTemporary];
+    CheckProgram            [ComCheck]                  Keeps   Cleared Nothing    Nothing   Never       [];
     AnalyzeTable            [ComAnalyze]                Commits Cleared ServerOnly Nothing   NoResultSet
                                                         [MaybeTemporary];
     OptimizeTable           [ComOptimize]               Commits Cleared Objects    Nothing   NoResultSet

@@ -42,6 +42,11 @@ pub enum Program {
         name: ObjectName,
         arguments: Vec<Expr>,
     },
+    /// CHECK PROCEDURE, FUNCTION or TRIGGER.
+    Check {
+        kind: CheckedKind,
+        name: ObjectName,
+    },
     /// BEGIN NOT ATOMIC .. END, or IF, CASE, a loop outside of a program.
     Compound(Body),
     Signal(Signal),
@@ -60,7 +65,11 @@ impl Program {
             | Program::CreateEvent(_)
             | Program::AlterEvent(_)
             | Program::DropEvent { .. } => true,
-            Program::Call { .. } | Program::Compound(_) | Program::Signal(_) | Program::Resignal(_) => false,
+            Program::Call { .. }
+            | Program::Check { .. }
+            | Program::Compound(_)
+            | Program::Signal(_)
+            | Program::Resignal(_) => false,
         }
     }
 
@@ -81,11 +90,21 @@ impl Program {
             Program::AlterEvent(_) => "ALTER EVENT",
             Program::DropEvent { .. } => "DROP EVENT",
             Program::Call { .. } => "CALL",
+            Program::Check { kind: CheckedKind::Routine(RoutineKind::Procedure), .. } => "CHECK PROCEDURE",
+            Program::Check { kind: CheckedKind::Routine(RoutineKind::Function), .. } => "CHECK FUNCTION",
+            Program::Check { kind: CheckedKind::Trigger, .. } => "CHECK TRIGGER",
             Program::Compound(_) => "compound statements",
             Program::Signal(_) => "SIGNAL",
             Program::Resignal(_) => "RESIGNAL",
         }
     }
+}
+
+/// The kind of program that CHECK names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckedKind {
+    Routine(RoutineKind),
+    Trigger,
 }
 
 /// CREATE PROCEDURE or CREATE FUNCTION.

@@ -4,9 +4,9 @@ use cohort_types::{SqlError, SqlResult, Value};
 
 use super::Parser;
 use crate::ast::{
-    Account, Backup, BackupServer, BackupStage, BackupTarget, ChangeMaster, CloneInstance, CloneServer, Expr,
-    Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, Plugin, PurgeBinaryLogs, SlaveControl,
-    Statement, TableMaintenance,
+    Account, Backup, BackupServer, BackupStage, BackupTarget, ChangeMaster, CheckedKind, CloneInstance,
+    CloneServer, Expr, Flush, FlushLock, FlushTarget, Literal, MaintenanceKind, Plugin, Program,
+    PurgeBinaryLogs, RoutineKind, SlaveControl, Statement, TableMaintenance,
 };
 use crate::lexer::Kind;
 
@@ -279,6 +279,12 @@ impl Parser<'_> {
 
     pub(super) fn maintenance(&mut self, word: &str) -> SqlResult<Statement> {
         self.advance();
+        if word == "CHECK"
+            && let Some(kind) = self.checked_kind()
+        {
+            let name = self.object_name()?;
+            return Ok(Statement::Program(Box::new(Program::Check { kind, name })));
+        }
         let may_be_logged = !matches!(word, "CHECK" | "CHECKSUM");
         let local = may_be_logged && self.eat_any(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
         if word == "ANALYZE" && !local && !self.is_any(&["TABLE", "TABLES"]) {
@@ -319,6 +325,16 @@ impl Parser<'_> {
             options.push(self.upper_word()?);
         }
         Ok(Statement::TableMaintenance(TableMaintenance { kind, local, of_views, names, options }))
+    }
+
+    /// Parses the kind of program after CHECK, if there is one.
+    fn checked_kind(&mut self) -> Option<CheckedKind> {
+        let kinds = [
+            ("PROCEDURE", CheckedKind::Routine(RoutineKind::Procedure)),
+            ("FUNCTION", CheckedKind::Routine(RoutineKind::Function)),
+            ("TRIGGER", CheckedKind::Trigger),
+        ];
+        kinds.into_iter().find(|(word, _)| self.eat_word(word)).map(|(_, kind)| kind)
     }
 
     /// Skips ALL, or COLUMNS (..) INDEXES (..), which select statistics to store. The server stores none.

@@ -276,6 +276,8 @@ struct Parser<'a> {
     into: Vec<Target>,
     /// Index of the FROM token after the last INTO.
     from_after_into: Option<usize>,
+    /// The last INTO.
+    into_at: usize,
     /// Whether the parser is in ON DUPLICATE KEY UPDATE, where VALUES(a) is the new value of a column.
     in_on_duplicate: bool,
     /// The local variables in scope, if the parser is in the body of a program.
@@ -326,6 +328,7 @@ impl<'a> Parser<'a> {
             ends_in_parens: false,
             into: Vec::new(),
             from_after_into: None,
+            into_at: 0,
             in_on_duplicate: false,
             locals: None,
             into_file: None,

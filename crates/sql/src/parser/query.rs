@@ -213,9 +213,15 @@ impl Parser<'_> {
             if self.into_file.is_some() || !self.into.is_empty() {
                 return Err(self.error());
             }
+            if has_into(&first) {
+                return Err(self.error_at(self.into_at));
+            }
             self.advance();
             let all = self.all_or_distinct();
             let body = operand(self, op)?;
+            if has_into(&body) {
+                return Err(self.error_at(self.into_at));
+            }
             // INTO is allowed only at the end of the last SELECT.
             if let Some(from_at) = self.from_after_into.filter(|_| !self.into.is_empty()) {
                 return Err(self.error_at(from_at));
@@ -582,6 +588,7 @@ impl Parser<'_> {
     }
 
     fn target_variables(&mut self) -> SqlResult<Vec<Target>> {
+        self.into_at = self.at;
         self.expect_word("INTO")?;
         if self.is_any(&["OUTFILE", "DUMPFILE"]) {
             // A subquery cannot write to a file, and a statement writes to at most one.
@@ -594,6 +601,11 @@ impl Parser<'_> {
         }
         self.list(Self::target)
     }
+}
+
+/// Returns whether a parenthesised query has INTO, which no part of a set operation may have.
+fn has_into(body: &QueryBody) -> bool {
+    matches!(body, QueryBody::Nested(query) if !query.into.is_empty())
 }
 
 /// Returns a parenthesised query as a body. The parentheses are kept only if the query has clauses of its

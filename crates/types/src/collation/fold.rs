@@ -104,22 +104,34 @@ pub(super) fn of_latin1(b: u8) -> u32 {
     }
 }
 
-/// Returns the weight of a character. Characters that the collation's set lacks have the weight of `?`.
+/// Added to a character that the collation's set lacks: it differs from all characters of the set, and sorts
+/// after them.
+const LACKING: u32 = 0x10_0000;
+
+/// Returns the weight of a character.
 pub(super) fn weight(weighing: Weighing, c: u32) -> u32 {
-    let latin1 = || usize::from(latin1_of(c).unwrap_or(b'?'));
+    weight_in_set(weighing, c).unwrap_or(LACKING + c)
+}
+
+/// Returns the weight of a character, or that of `?` if the collation's set lacks it.
+pub(super) fn weight_of_replaced(weighing: Weighing, c: u32) -> u32 {
+    weight_in_set(weighing, c).unwrap_or_else(|| weight(weighing, b'?'.into()))
+}
+
+fn weight_in_set(weighing: Weighing, c: u32) -> Option<u32> {
     match weighing {
-        Weighing::General500 if c == 0xdf => c,
-        Weighing::General | Weighing::General500 if c > 0xffff => BEYOND.into(),
-        Weighing::General | Weighing::General500 => GENERAL_CI.get(c).into(),
-        Weighing::AsciiUpper if c < 0x80 => (c as u8).to_ascii_uppercase().into(),
-        Weighing::Swedish => folds::LATIN1_SWEDISH_CI[latin1()].into(),
-        Weighing::Latin1Bytes => latin1() as u32,
-        Weighing::Code(set) => set.byte(c).unwrap_or(b'?').into(),
-        Weighing::Bytewise(set, table) => table.weight(byte_of(set, c).unwrap_or(b'?')).into(),
-        Weighing::WideCode(set) => set.code(c).unwrap_or(b'?'.into()),
+        Weighing::General500 if c == 0xdf => Some(c),
+        Weighing::General | Weighing::General500 if c > 0xffff => Some(BEYOND.into()),
+        Weighing::General | Weighing::General500 => Some(GENERAL_CI.get(c).into()),
+        Weighing::AsciiUpper if c < 0x80 => Some((c as u8).to_ascii_uppercase().into()),
+        Weighing::Swedish => latin1_of(c).map(|byte| folds::LATIN1_SWEDISH_CI[usize::from(byte)].into()),
+        Weighing::Latin1Bytes => latin1_of(c).map(u32::from),
+        Weighing::Code(set) => set.byte(c).map(u32::from),
+        Weighing::Bytewise(set, table) => byte_of(set, c).map(|byte| table.weight(byte).into()),
+        Weighing::WideCode(set) => set.code(c),
         Weighing::Wide(set) => set.weight(c),
         // The weights of Unicode are in `uca`.
-        Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper | Weighing::Unicode(_) => c,
+        Weighing::Binary | Weighing::Bytes | Weighing::AsciiUpper | Weighing::Unicode(_) => Some(c),
     }
 }
 

@@ -447,6 +447,36 @@ mod tests {
     }
 
     #[test]
+    fn characters_that_a_set_lacks_differ_from_all_others() {
+        for name in [
+            "latin1_swedish_ci",
+            "latin1_bin",
+            "latin2_general_ci",
+            "cp1251_bin",
+            "gbk_bin",
+            "sjis_japanese_ci",
+        ] {
+            let collation = Collation::by_name(name).expect(name);
+            let lacking: Vec<&str> = ["ж", "ö", "中", "😀", "😁"]
+                .into_iter()
+                .filter(|text| collation.charset().check(text.as_bytes()).is_err())
+                .collect();
+            assert!(lacking.len() > 1, "{name}");
+            for a in &lacking {
+                for b in ["?", "~", "a", "z"].iter().chain(&lacking).filter(|b| *b != a) {
+                    assert_ne!(
+                        collation.compare(a.as_bytes(), b.as_bytes()),
+                        Ordering::Equal,
+                        "{name} {a} {b}"
+                    );
+                    assert_ne!(key(collation, a), key(collation, b), "{name} {a} {b}");
+                }
+                assert_eq!(collation.compare(a.as_bytes(), b"z"), Ordering::Greater, "{name} {a}");
+            }
+        }
+    }
+
+    #[test]
     fn keys_and_hashes_agree_with_compare() {
         let texts = [
             "", " ", "a", "A", "á", "a ", "a  ", "a\t", "a\t ", "a \t", "a  b", "a b", "a \tb", "ab", "aB",

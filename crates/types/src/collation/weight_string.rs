@@ -1,7 +1,7 @@
 //! WEIGHT_STRING: the weights of a text in MariaDB's format. Index keys have another format (`order`).
 
 use super::charset::Coding;
-use super::fold::{decode, weight};
+use super::fold::{decode, weight_of_replaced};
 use super::{Charset, Collation, Weighing};
 
 impl Collation {
@@ -79,7 +79,7 @@ impl Collation {
             _ => 1,
         };
         let c = if self.charset() == Charset::Utf8mb3 && c > 0xffff { 0xfffd } else { c };
-        out.extend_from_slice(&weight(weighing, c).to_be_bytes()[4 - bytes..]);
+        out.extend_from_slice(&weight_of_replaced(weighing, c).to_be_bytes()[4 - bytes..]);
     }
 }
 

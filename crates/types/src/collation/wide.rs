@@ -143,13 +143,9 @@ impl Set {
         (code != 0 || c == 0).then_some(code)
     }
 
-    /// Returns the weight of a character in the set's own collation. A character that the set lacks has the
-    /// weight of `?`.
-    pub(super) fn weight(self, c: u32) -> u32 {
-        match self.code(c) {
-            Some(_) => self.tables().weights[c as usize],
-            None => b'?'.into(),
-        }
+    /// Returns the weight of a character in the set's own collation.
+    pub(super) fn weight(self, c: u32) -> Option<u32> {
+        self.code(c).map(|_| self.tables().weights[c as usize])
     }
 
     /// Appends the bytes of a character. Returns false if the set lacks it.

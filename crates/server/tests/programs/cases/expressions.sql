@@ -130,3 +130,9 @@ insert into t1 values (sum(1))//
 insert into t1 set a = count(*)//
 update t1 set a = sum(1)//
 delete from t1 where sum(a)//
+==== INTO in a part of a set operation
+(select 1 from dual into @v) intersect (select 1 from dual)//
+(select 1 from dual into @v) union (select 1 from dual)//
+select 1 union (select 2 into @v)//
+select 1 union select 2 limit 1 into @v//
+select @v//

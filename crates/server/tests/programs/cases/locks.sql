@@ -317,6 +317,21 @@ set autocommit = 1//
 create table t (a int primary key)//
 create function wr(x int) returns int begin insert into t values (x); return x; end//
 lock tables t as x write, t read//
--- differs: here a program may use the stronger of two locks
 select wr(1)//
 unlock tables//
+lock tables t write, t as x read//
+select wr(1)//
+unlock tables//
+lock tables t as x write, t as y read//
+select wr(2)//
+unlock tables//
+create table u (a int primary key)//
+create trigger u_insert before insert on u for each row insert into t values (new.a + 10)//
+lock tables u write, t read//
+insert into u values (1)//
+select wr(3)//
+unlock tables//
+lock tables u as q write, u read, t read//
+insert into u values (2)//
+unlock tables//
+select * from t order by a//

@@ -151,3 +151,25 @@ create trigger tr before update on t for each row begin declare x int default ol
 update t set b = 7//
 select * from t//
 begin not atomic declare x int default 3; execute immediate 'set @r = inc(?)' using x; select x; end//
+==== OUT arguments in statements that send no rows of their own
+create table l (a int)//
+create function g(out x int) returns int no sql begin set x = 7; return x; end//
+create function inc(inout x int) returns int no sql begin set x = x + 1; return x; end//
+set @x = 3//
+create table ct as select g(@x) as a//
+select @x, a from ct//
+create or replace table ct as select inc(@x) as a from seq_1_to_3//
+select @x//
+select a from ct//
+begin not atomic declare v int default 1; create or replace table ct as select inc(v) as a from seq_1_to_2; select v; end//
+select a from ct//
+show tables where g(@x) > 1//
+select @x//
+begin not atomic declare v int; show variables where g(@x) = 1 and variable_name = 'autocommit'; end//
+create table dt (a int default (g(@x)))//
+handler l open//
+handler l read first where g(@x)//
+handler l close//
+kill g(@x)//
+explain select g(@x)//
+analyze select g(@x)//

@@ -310,6 +310,23 @@ select @x//
 create trigger td before delete on r for each row set @x = concat(@x, 'd')//
 replace into r values (1, 7), (1, 8), (2, 6)//
 select @x//
+==== BEFORE triggers of inserts whose values call functions, defaults that read what is left to the trigger
+create table t (id int primary key, s varchar(10) not null, seen varchar(20))//
+create trigger tb before insert on t for each row begin set new.seen = ifnull(new.s, 'NULL'); set new.s = ifnull(new.s, 'set'); end//
+create function f(x int) returns int return x//
+insert into t (id) values (f(2))//
+insert into t (id) values ((select 3))//
+replace into t (id) values (f(4))//
+set sql_mode = ''//
+insert into t (id) values (f(5)), (f(6))//
+select * from t//
+set sql_mode = default//
+create table dd (a int not null, y int not null default (a + 1), z int default (a * 2))//
+create trigger ddb before insert on dd for each row set new.a = ifnull(new.a, 4)//
+insert into dd () values ()//
+insert into dd (z) values (f(1))//
+insert into dd (y) values (5)//
+select * from dd//
 ==== A decimal below 0 does not fit UNSIGNED
 create table u (a int unsigned, b decimal(5,1) unsigned)//
 insert into u (a) values (-0.4)//

@@ -128,3 +128,13 @@ insert into t values (1, 'x')//
 select * from t//
 create procedure q() begin declare a int default 5; declare continue handler for sqlexception begin end; set a = 9223372036854775807 + a; select a; set a = 7; set a = (select 1 union select 2); select a; set a = 8; set a = 'abc'; select a; end//
 call q()//
+==== Rows as arguments of scalar parameters
+create function f(a int) returns int return a//
+create function g(a varchar(10)) returns int return 1//
+create procedure p(a int) select a//
+select f(row(10, 20))//
+select g(row(1, 2))//
+call p((1, 2))//
+call p(row(1, 2))//
+begin not atomic declare r row(a int, b int) default row(1, 2); call p(r); end//
+begin not atomic declare r row(a int, b int) default row(1, 2); declare exit handler for 4078 select 'handled'; call p(r); end//
