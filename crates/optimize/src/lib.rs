@@ -9,12 +9,14 @@
 //! | `unnest` | converts grouped IN subqueries to tables of FROM |
 //! | `semi` | converts subqueries in conditions to semi-joins and anti-joins |
 //! | `join` | join order and join methods |
+//! | `join_trace` | steps of the trace about joins |
 //! | `access` | index choice for a table |
 //! | `sargable` | conditions that an index can evaluate |
 //! | `answered` | residual conditions after an index access |
 //! | `disjunction` | common parts of OR alternatives |
 //! | `estimate` | cost model and cardinality estimates |
 //! | `sound` | invariants of plans |
+//! | `trace` | the decisions as text, for OPTIMIZER_TRACE |
 //! | `visit` | walks over query blocks |
 
 mod access;
@@ -24,6 +26,7 @@ mod equal;
 mod estimate;
 mod group;
 mod join;
+mod join_trace;
 mod lateral;
 mod lower;
 mod merge;
@@ -32,6 +35,7 @@ mod push;
 mod sargable;
 mod semi;
 mod sound;
+mod trace;
 mod unnest;
 mod unordered;
 mod visit;
@@ -51,4 +55,5 @@ pub use physical::{
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, Sarg, conditions};
+pub use trace::{OptimizerTrace, TraceScope};
 pub use unnest::unnest;

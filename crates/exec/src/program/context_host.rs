@@ -241,6 +241,7 @@ impl<'h> ContextHost<'h> {
                     Some(kept) => Arc::clone(&kept.plan),
                     None => {
                         let session = ctx.session;
+                        session.set_traced_text(ctx.text);
                         let made = match rows_for {
                             Some(rows_for) => {
                                 make_inner_plan((&catalog, session), params, source, &of.statement, rows_for)
