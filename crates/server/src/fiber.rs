@@ -177,9 +177,9 @@ impl<J: Send> Sleeper for FiberSlot<J> {
             (fibers.options.before_sleep)();
         }
         let yielder = self.yielder.lock().as_ref().expect("the stack has started").0;
+        let work = EngineWork::here();
         // SAFETY: the yielder lives at the bottom of the stack for as long as the stack runs jobs, and this
         // call runs on that stack: `sleeper` returned this wait slot to it.
-        let work = EngineWork::here();
         unsafe { yielder.as_ref() }.suspend(Left::Asleep(deadline));
         work.resume();
     }
