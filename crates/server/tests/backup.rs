@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cohort_backup_format::{MANIFEST, Manifest, UNFINISHED, verify};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error, Value};
-use support::{Cohort, Ends, error_code, wait_until};
+use support::{Cohort, Ends, Maria, error_code, wait_until};
 
 fn is_long() -> bool {
     std::env::var_os("COHORT_LONG_TESTS").is_some()
@@ -365,4 +365,69 @@ fn the_ages_of_backup_and_proof_survive_a_restart() {
     // The copy is another data directory: it has no backup.
     let copy = Cohort::start(folder.path(), "second", &[]);
     assert!(times(&copy).iter().all(|(_, time)| *time == 0), "{:?}", times(&copy));
+}
+
+/// A source of replicas of MariaDB is lost and restored from its backup. A replica continues from the restored
+/// one by GTID, also past the statements that MariaDB reads as comments; one that has more than the backup is
+/// refused.
+#[test]
+fn replicas_of_mariadb_continue_from_a_restored_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["--log-bin=mb", "--server-id=7"];
+    let mut source = Cohort::start(folder.path(), "data", &options);
+    let replica = Maria::new(&["--server-id=8", "--log-bin", "--log-slave-updates"]);
+    replica.follow(source.port);
+    for sql in [
+        "CREATE TABLE test.t (id INT PRIMARY KEY, v VARCHAR(99)) CHARACTER SET utf8mb4",
+        "INSERT INTO test.t VALUES (1, 'one'), (2, 'two')",
+        "CREATE USER cloner IDENTIFIED BY 'secret'",
+        // A statement within a comment in the binary log: MariaDB applies nothing.
+        "GRANT BACKUP_ADMIN, CLONE_ADMIN ON *.* TO cloner",
+        "GRANT SELECT ON test.* TO cloner",
+        "REVOKE CLONE_ADMIN ON *.* FROM cloner",
+        "UPDATE test.t SET v = 'three' WHERE id = 2",
+    ] {
+        source.client().query_drop(sql).expect(sql);
+    }
+    replica.wait_for(&source.sql("SELECT @@gtid_binlog_pos"));
+    let grants = replica.sql("SHOW GRANTS FOR cloner");
+    assert!(grants.contains("SELECT ON `test`.*") && !grants.contains("_ADMIN"), "{grants}");
+    let taken = folder.path().join("restored");
+    source.client().query_drop(format!("BACKUP SERVER TO '{}'", taken.display())).expect("taken");
+    let position = replica.sql("SELECT @@gtid_slave_pos");
+    assert_eq!(Manifest::read(&taken).expect("whole").gtid_binlog_pos, position);
+    source.kill();
+
+    let restored = Cohort::start(folder.path(), "restored", &options);
+    let move_to = |port: u16| {
+        replica.sql(&format!("STOP SLAVE; CHANGE MASTER TO master_port={port}; START SLAVE"));
+    };
+    move_to(restored.port);
+    restored
+        .client()
+        .query_drop("INSERT INTO test.t VALUES (3, 'of the restored source')")
+        .expect("inserted");
+    restored.client().query_drop("GRANT CLONE_ADMIN ON *.* TO cloner").expect("granted");
+    let newest = restored.sql("SELECT @@gtid_binlog_pos");
+    replica.wait_for(&newest);
+    let number = |gtid: &str| gtid.rsplit('-').next().and_then(|n| n.parse::<u64>().ok()).expect("a GTID");
+    assert_eq!(number(&newest), number(&position) + 2, "the numbers continue");
+    let sum = "CHECKSUM TABLE test.t";
+    assert_eq!(replica.sql(sum), restored.sql(sum));
+    drop(restored);
+
+    // The same backup, restored again: the replica has transactions that it lacks.
+    let again = folder.path().join("again");
+    source.restart();
+    source.client().query_drop(format!("BACKUP SERVER TO '{}'", again.display())).expect("taken");
+    source.kill();
+    // Under another number its transactions cannot be taken for those that the replica has.
+    let again = Cohort::start(folder.path(), "again", &["--log-bin=mb", "--server-id=9"]);
+    for id in 10..14 {
+        again.client().query_drop(format!("INSERT INTO test.t VALUES ({id}, 'again')")).expect("inserted");
+    }
+    move_to(again.port);
+    wait_until("it is refused", || replica.status().contains("1236"));
+    let status = replica.status();
+    assert!(status.contains(&newest), "{status}");
 }

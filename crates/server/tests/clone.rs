@@ -1,17 +1,21 @@
 //! CLONE on real servers: over TLS into a new directory and in place of the data, of a replica too; donors
 //! that do not fit, accounts, KILL, SIGKILL at any moment; passwords that must be nowhere.
 
+#[path = "support/certificates.rs"]
+mod certificates;
 mod support;
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use certificates::Certificates;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use support::{Cohort, Maria, error_code, wait_until};
+use support::{Cohort, Ends, Maria, error_code, wait_until};
 
 const SECRET: &str = "s3cret-of-the-donor";
 
@@ -426,6 +430,193 @@ fn sigkill_at_any_moment_leaves_the_old_data_or_the_clone() {
         fs::remove_dir_all(folder.path().join(&name)).expect("removed");
     }
     assert!(!is_long() || (old > 0 && new > 0), "{old} old, {new} new");
+}
+
+/// A donor that proves nothing: its certificate has expired, or comes without the proof by the password.
+#[test]
+fn a_donor_without_a_certificate_that_holds_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let certificates = Certificates::new();
+    let recipient = Cohort::start(folder.path(), "recipient", &["--log-bin=mb", "--server-id=12"]);
+    let mut client = recipient.client();
+    let new = folder.path().join("new");
+    let into = format!("DATA DIRECTORY = '{}'", new.display());
+    for (name, why) in [("expired", "Expired"), ("stranger", "does not prove")] {
+        let cert = certificates.option("ssl-cert", &format!("{name}.pem"));
+        let key = certificates.option("ssl-key", &format!("{name}.key"));
+        let donor = donor(folder.path(), &format!("donor-{name}"), &[&cert, &key]);
+        list(&recipient, &donor);
+        let sql = clone_of(&donor, &into);
+        let refused = client.query_drop(&sql).expect_err(name).to_string();
+        assert!(refused.contains("3862") && refused.contains(why), "{name}: {refused}");
+        assert!(!new.exists(), "{name}");
+        if name == "expired" {
+            // The statement may do without TLS.
+            client.query_drop(format!("{sql} REQUIRE NO SSL")).expect("cloned");
+            fs::remove_dir_all(&new).expect("removed");
+        }
+    }
+}
+
+/// Clones while rows are written and definitions change, of both layouts, into a directory and in place of
+/// the data; the donor of the last one is killed meanwhile.
+#[test]
+fn clones_under_load_of_both_layouts_have_whole_transactions() {
+    for layout in ["shared", "separate"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let option = format!("--log-layout={layout}");
+        let mut donor = donor(folder.path(), "donor", &[&option]);
+        let mut client = donor.in_test();
+        for sql in ["CREATE TABLE a (id INT PRIMARY KEY, k INT)", "CREATE TABLE b (id INT PRIMARY KEY)"] {
+            client.query_drop(sql).expect(sql);
+        }
+        let recipient = Cohort::start(folder.path(), "own", &["--log-bin=mb", "--server-id=12", &option]);
+        list(&recipient, &donor);
+        let (is_over, written) = (AtomicBool::new(false), AtomicU64::new(0));
+        let new = folder.path().join("new");
+        let check = |clone: &Cohort, least: u64, what: &str| {
+            let mut client = clone.in_test();
+            let rows = value(&mut client, "SELECT COUNT(*) FROM a");
+            assert!(rows.parse::<u64>().expect("a number") >= least, "{layout}: {what}: {rows} of {least}");
+            for sql in ["SELECT MAX(id) FROM a", "SELECT COUNT(*) FROM b", "SELECT MAX(id) FROM b"] {
+                assert_eq!(value(&mut client, sql), rows, "{layout}: {what}: {sql}");
+            }
+            let tables: Vec<String> = client.query("SHOW TABLES").expect("listed");
+            for table in tables {
+                let said = support::rows(&mut client, &format!("CHECK TABLE {table}"));
+                assert!(said.contains("OK"), "{layout}: {what}: {said}");
+            }
+        };
+        std::thread::scope(|scope| {
+            let _ends = Ends(&is_over);
+            scope.spawn(|| {
+                let mut client = donor.in_test();
+                for n in 1.. {
+                    let done = ["BEGIN", &format!("INSERT INTO a VALUES ({n}, {n} % 7)")]
+                        .into_iter()
+                        .chain([format!("INSERT INTO b VALUES ({n})").as_str(), "COMMIT"])
+                        .try_for_each(|sql| client.query_drop(sql));
+                    if done.is_err() || is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    written.store(n, Ordering::SeqCst);
+                }
+            });
+            scope.spawn(|| {
+                let mut client = donor.in_test();
+                for n in 0.. {
+                    for sql in [
+                        "CREATE INDEX by_k ON a (k)".to_owned(),
+                        format!("CREATE TABLE copy{n} (id INT PRIMARY KEY, KEY (k)) SELECT * FROM a"),
+                        "ALTER TABLE a ENGINE=InnoDB, FORCE".to_owned(),
+                        format!("DROP TABLE IF EXISTS copy{}", n - 1),
+                        "DROP INDEX by_k ON a".to_owned(),
+                        "TRUNCATE TABLE t".to_owned(),
+                    ] {
+                        if is_over.load(Ordering::Relaxed) || client.query_drop(sql).is_err() {
+                            return;
+                        }
+                    }
+                }
+            });
+            wait_until("rows are written", || written.load(Ordering::SeqCst) > 50);
+            let least = written.load(Ordering::SeqCst);
+            let sql = clone_of(&donor, &format!("DATA DIRECTORY = '{}'", new.display()));
+            recipient.client().query_drop(sql).expect("cloned");
+            let clone = Cohort::start(folder.path(), "new", &["--log-bin=mb", "--server-id=13", &option]);
+            check(&clone, least, "into a directory");
+            drop(clone);
+            let least = written.load(Ordering::SeqCst);
+            recipient.client().query_drop(clone_of(&donor, "")).expect("cloned");
+            wait_for_restart(&recipient, "SHOW TABLES FROM test LIKE 'b'", "b");
+            check(&recipient, least, "in place of the data");
+        });
+        // The donor is killed in the middle of a clone: the recipient keeps what it has.
+        let rows = value(&mut recipient.client(), "SELECT COUNT(*) FROM test.b");
+        donor.client().query_drop("SET GLOBAL backup_mib_per_s = 1").expect("set");
+        donor
+            .in_test()
+            .query_drop("INSERT INTO t SELECT 1000 + seq, REPEAT('y', 100000) FROM seq_1_to_50")
+            .expect("inserted");
+        list(&recipient, &donor);
+        let sql = clone_of(&donor, "");
+        let mut client = recipient.client();
+        std::thread::scope(|scope| {
+            let cloning = scope.spawn(move || client.query_drop(sql));
+            let copies = "SELECT COUNT(*) FROM performance_schema.clone_progress WHERE STAGE = 'FILE COPY' AND DATA > 0";
+            wait_until("it copies", || value(&mut recipient.client(), copies) == "1");
+            donor.kill();
+            let failed = cloning.join().expect("ends").expect_err("the donor is gone").to_string();
+            assert!(failed.contains("3862"), "{layout}: {failed}");
+        });
+        assert_eq!(value(&mut recipient.client(), "SELECT COUNT(*) FROM test.b"), rows, "{layout}");
+        assert!(!folder.path().join("own/cohort-clone.new").exists(), "{layout}");
+        let status = support::rows(
+            &mut recipient.client(),
+            "SELECT STATE, ERROR_NO FROM performance_schema.clone_status",
+        );
+        assert!(status.contains("Failed") && status.contains("3862"), "{layout}: {status}");
+    }
+}
+
+/// A clone of a replica continues at the replica's position, as a replica of the same source.
+#[test]
+fn a_replica_that_clones_a_replica_continues_from_the_same_source() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = donor(folder.path(), "source", &[]);
+    source.client().query_drop("CREATE USER repl; GRANT REPLICATION SLAVE ON *.* TO repl").expect("granted");
+    let follow = |replica: &Cohort| {
+        let sql = format!(
+            "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='repl', master_connect_retry=1, \
+             master_use_gtid=slave_pos; START SLAVE",
+            source.port
+        );
+        replica.client().query_drop(sql).expect("starts");
+    };
+    let first =
+        Cohort::start(folder.path(), "first", &["--log-bin=mb", "--server-id=12", "--log-slave-updates"]);
+    follow(&first);
+    let rows = |server: &Cohort, wanted: &str| {
+        wait_until("it follows", || {
+            let Ok(mut client) = Conn::new(server.options()) else { return false };
+            let found: Option<String> = client.query_first("SELECT COUNT(*) FROM test.t").unwrap_or(None);
+            found.as_deref() == Some(wanted)
+        });
+    };
+    rows(&first, "50");
+    // The second one has rows of its own, and knows the source.
+    let second = Cohort::start(folder.path(), "second", &["--log-bin=mb", "--server-id=13"]);
+    second.client().query_drop("CREATE TABLE test.own (id INT)").expect("created");
+    follow(&second);
+    list(&second, &first);
+    // Replication stands still, and the source goes on: what the clone lacks it gets from the source.
+    first.client().query_drop("STOP SLAVE").expect("stopped");
+    source.client().query_drop("INSERT INTO test.t VALUES (51, 'later')").expect("inserted");
+    let position = value(&mut first.client(), "SELECT @@gtid_slave_pos");
+    second.client().query_drop("STOP SLAVE").expect("stopped");
+    second.client().query_drop(clone_of(&first, "")).expect("cloned");
+    wait_until("the server has started in the clone", || {
+        let Ok(mut client) = Conn::new(second.options()) else { return false };
+        client.query_first::<String, _>("SHOW TABLES FROM test LIKE 'own'").is_ok_and(|found| found.is_none())
+    });
+    second.client().query_drop("START SLAVE").expect("a note if it runs");
+    rows(&second, "51");
+    let status = second.replica_field("Master_Port");
+    assert_eq!(status, source.port.to_string());
+    assert!(position.starts_with("0-11-"), "{position}");
+    // Into a directory: the position and the connection are those of the donor.
+    let new = folder.path().join("new");
+    list(&source, &first);
+    let sql = clone_of(&first, &format!("DATA DIRECTORY = '{}'", new.display()));
+    source.client().query_drop(sql).expect("cloned");
+    let third = Cohort::start(
+        folder.path(),
+        "new",
+        &["--log-bin=mb", "--server-id=14", "--log-slave-updates", "--skip-slave-start"],
+    );
+    assert_eq!(value(&mut third.client(), "SELECT @@gtid_slave_pos"), position);
+    third.client().query_drop("START SLAVE").expect("it knows the source");
+    rows(&third, "51");
 }
 
 #[test]

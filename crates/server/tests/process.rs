@@ -585,6 +585,39 @@ fn files_are_for_the_servers_user_and_group_alone() {
     assert!(seen > 3);
 }
 
+#[test]
+fn the_error_log_has_the_name_that_mariadbd_gives_it() {
+    let scratch = tempfile::tempdir().expect("made");
+    let datadir = scratch.path().join("data");
+    let name = |server: &Cohort| {
+        let row: Option<(String, String)> =
+            server.client().query_first("SELECT @@log_error, @@pid_file").expect("a row");
+        row.expect("one")
+    };
+    // The last option counts, also where an option file has the first.
+    let file = scratch.path().join("cnf");
+    std::fs::write(&file, "[mysqld]\nlog-error\n").expect("written");
+    let of_file = format!("--defaults-file={}", file.display());
+    let mut server = Cohort::start(scratch.path(), "data", &["--log-error=foo"]);
+    assert_eq!(name(&server).0, "./foo.err");
+    assert!(std::fs::read_to_string(datadir.join("foo.err")).is_ok_and(|said| said.contains("ready for")));
+    let written = server
+        .client()
+        .query_drop(format!("SELECT 1 INTO OUTFILE '{}'", datadir.join("foo.err.more").display()));
+    assert!(written.is_err(), "a client writes into files of the server");
+    server.stop();
+    server.restart_with(&["--log-error"]);
+    let (log, pid) = name(&server);
+    assert_eq!(Path::new(&log), Path::new(&pid).with_extension("err"));
+    assert!(std::fs::read_to_string(&log).is_ok_and(|said| said.contains("ready for")), "{log}");
+    server.stop();
+    server.restart_with(&["--log-error=", "--skip-log-error"]);
+    assert_eq!(name(&server).0, "");
+    server.stop();
+    let printed = run(env!("CARGO_BIN_EXE_cohortd"), &[&of_file, "--print-defaults"]);
+    assert!(support::text(&printed).contains("--log-error \n"), "{printed:?}");
+}
+
 /// Regression test: only SIGHUP reopened a moved error log.
 #[test]
 fn flush_logs_follows_an_error_log_that_was_moved() {

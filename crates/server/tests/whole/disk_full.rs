@@ -4,12 +4,13 @@
 //! The data directory is on a separate file system in memory. Where that is not possible, these tests print a
 //! message and pass.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::support::{Cohort, DISK_FULL, is_refused, rows};
+use crate::support::{Cohort, DISK_FULL, is_refused, rows, wait_until};
 
 /// Starts a server on a small file system.
 fn start() -> Option<Cohort> {
@@ -117,4 +118,54 @@ fn all_operations_on_a_disk_that_another_process_fills() {
     assert_eq!(rows(&mut server.in_test(), "SELECT COUNT(*), SUM(v), MAX(id) FROM t"), expected);
     assert_eq!(rows(&mut server.in_test(), "CHECKSUM TABLE t"), checksum);
     assert!(server.datadir.join("binlog.index").exists());
+}
+
+/// A slow backup pins what it copies while rows are written, and ends when space gets short. Writes go on.
+#[test]
+fn a_backup_ends_before_writes_are_refused() {
+    let Some(server) = Cohort::on_small_disk(400, &["--skip-log-bin", "--backup-mib-per-s=1"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let to = folder.path().join("copy");
+    let backup = format!("BACKUP SERVER TO '{}'", to.display());
+    let mut client = server.in_test();
+    client.query_drop("CREATE TABLE t (id INT PRIMARY KEY, b LONGBLOB)").expect("made");
+    (0..8).for_each(|n| client.query_drop(insert(n)).expect("inserted"));
+    let mut backing = server.in_test();
+    std::thread::scope(|scope| {
+        let ended = scope.spawn(|| backing.query_drop(&backup).expect_err("it ends early").to_string());
+        wait_until("it runs", || to.exists());
+        let end = Instant::now() + Duration::from_secs(60);
+        for n in 0.. {
+            assert!(Instant::now() < end, "it goes on without space");
+            let file = server.disk().path().join(format!("other{n}"));
+            let taken = Command::new("fallocate").args(["-l", "8MiB"]).arg(&file).status();
+            // Where no more than this is left, writes are refused soon.
+            assert!(
+                taken.expect("fallocate runs").success(),
+                "the backup does not see that space gets short"
+            );
+            for _ in 0..5 {
+                client.query_drop("UPDATE t SET b = REVERSE(b) WHERE id = 0").expect("writes go on");
+                std::thread::sleep(Duration::from_millis(30));
+            }
+            if ended.is_finished() {
+                break;
+            }
+        }
+        let why = ended.join().expect("no panic");
+        assert!(why.contains("ended before writes had to be refused"), "{why}");
+    });
+    assert!(!to.exists(), "an incomplete directory is removed");
+    client.query_drop("UPDATE t SET b = REVERSE(b)").expect("there is still space");
+    let status = rows(&mut client, "SHOW STATUS LIKE 'Cohort_backup_%_pinned_bytes'");
+    assert!(status.lines().all(|line| line.ends_with("\t0")), "{status}");
+    for entry in std::fs::read_dir(server.disk().path()).expect("listed").flatten() {
+        if entry.file_name().to_string_lossy().starts_with("other") {
+            std::fs::remove_file(entry.path()).expect("removed");
+        }
+    }
+    client.query_drop("SET GLOBAL backup_mib_per_s = 0").expect("set");
+    client.query_drop(&backup).expect("there is space again");
 }
