@@ -781,8 +781,10 @@ fn state_text(state: &Recovered) -> String {
     };
     let Some(report) = &state.report else { return positions(&state.catalogue.manifest) + end };
     let of = |name: &str| report[name].as_str().map_or_else(|| report[name].to_string(), str::to_owned);
+    let log_bin = report["log_bin"].as_str().filter(|name| *name != state.catalogue.manifest.log_bin);
+    let log_bin = log_bin.map_or_else(String::new, |name| format!("log_bin was changed to {name}\n"));
     format!(
-        "state of {}\ngtid_binlog_pos {}\n{} bytes of the log with {} transactions were applied\n{end}",
+        "state of {}\ngtid_binlog_pos {}\n{log_bin}{} bytes of the log with {} transactions were applied\n{end}",
         report["time"].as_u64().and_then(moment).unwrap_or_else(|| "an unknown time".to_owned()),
         of("gtid_binlog_pos"),
         of("applied_bytes"),

@@ -5,6 +5,7 @@ mod abort_on_unwind;
 mod buckets;
 mod budget;
 mod codec;
+mod engine_work;
 mod histogram;
 mod ids;
 mod pace;
@@ -17,6 +18,7 @@ pub use abort_on_unwind::AbortOnUnwind;
 pub use buckets::{bucket_count, bucket_of, last_in_bucket};
 pub use budget::{Budget, BudgetOf, OverBudget, Reservation};
 pub use codec::{Reader, Truncated, Write};
+pub use engine_work::EngineWork;
 pub use histogram::{Histogram, HistogramSnapshot, add_alone};
 pub use ids::{
     BinlogPos, CommitSeq, ConnectionId, DomainId, Gtid, IndexId, Lsn, ParseGtidError, ParticipantId,

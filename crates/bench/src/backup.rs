@@ -483,15 +483,15 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(server: &Server, has_archive: bool) -> Result<Seen, String> {
-        let others = process::family(server.pid()).into_iter().filter(|pid| *pid != server.pid());
+    fn of(pid: u32, address: &Address, has_archive: bool) -> Result<Seen, String> {
+        let others = process::family(pid).into_iter().filter(|other| *other != pid);
         let lag = match has_archive {
-            true => status(&server.address, "Cohort_archive_lag_seconds")?,
+            true => status(address, "Cohort_archive_lag_seconds")?,
             false => 0.0,
         };
         Ok(Seen {
             lag_seconds: lag as u64,
-            server_bytes: process::resident_bytes(server.pid()).unwrap_or(0),
+            server_bytes: process::resident_bytes(pid).unwrap_or(0),
             archiver_bytes: others.filter_map(process::resident_bytes).max().unwrap_or(0),
         })
     }
@@ -523,8 +523,9 @@ fn archive(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
     let found = turns(&mut servers, asked.repeats, |server| {
         let has_archive = server.label.contains("archive");
         let seen = Mutex::new(Seen::default());
+        let (pid, address) = (server.pid(), server.address.clone());
         let (rate, _) = together(&load, server, &|| {
-            let now = Seen::of(server, has_archive)?;
+            let now = Seen::of(pid, &address, has_archive)?;
             let mut seen = seen.lock().expect("no panic");
             *seen = seen.most(now);
             drop(seen);

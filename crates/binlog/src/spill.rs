@@ -87,6 +87,8 @@ pub struct SpillDir {
     fs: SharedFs,
     dir: PathBuf,
     next: AtomicU64,
+    /// Number of transactions whose events did not fit into memory.
+    spilled: AtomicU64,
     /// Files of events are kept when they have been copied, because the archive needs them, too.
     keeps_copied: AtomicBool,
 }
@@ -101,8 +103,14 @@ impl SpillDir {
             fs,
             dir: dir.to_owned(),
             next: AtomicU64::new(last.map_or(1, |n| n + 1)),
+            spilled: AtomicU64::new(0),
             keeps_copied: AtomicBool::new(false),
         })
+    }
+
+    /// Returns the number of transactions whose events did not fit into memory.
+    pub fn spilled(&self) -> u64 {
+        self.spilled.load(Ordering::Relaxed)
     }
 
     /// Leaves the removal of events that are in the binlog's files to the caller, and makes all names from
@@ -133,6 +141,7 @@ impl SpillDir {
         let file = Arc::new(WritebackFile::new(
             self.fs.open_for_client(&self.dir.join(&name), OpenMode::CreateNew)?,
         ));
+        self.spilled.fetch_add(1, Ordering::Relaxed);
         Ok(SpillFile { dir: self.clone(), name, file, events: 0, event_bytes: 0, keep: false })
     }
 

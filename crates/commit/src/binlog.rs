@@ -91,12 +91,12 @@ impl Binlog {
         };
         let mut batch = Batch::default();
         add_to_batch(&mut batch, &out);
-        match is_deciding {
-            false => {
-                record::append_binlog_record(logs.main(), logs.main().reserve(needed_bytes)?, &out);
-                logs.main().flush()?;
-            }
-            true => binlog.files.write_synced(&batch)?,
+        if logs.has_binlog_bytes() {
+            record::append_binlog_record(logs.main(), logs.main().reserve(needed_bytes)?, &out);
+            logs.main().flush()?;
+        }
+        if is_deciding {
+            binlog.files.write_synced(&batch)?;
         }
         let end = binlog.stream.lock().position();
         binlog.submit(end, batch, |_| ());
@@ -104,7 +104,7 @@ impl Binlog {
     }
 
     /// Makes bytes that belong to no transaction durable; the order stage is held. `reservation` is the
-    /// reservation in the log, unless the binlog decides.
+    /// reservation in the coordinator's log if that gets them.
     pub fn flush(
         &self,
         logs: &dyn Logs,

@@ -182,7 +182,8 @@ impl Coordinator {
 }
 
 impl Coordinator {
-    /// Reserves space in the one log for a file change. Returns `None` if the files decide.
+    /// Reserves space in the coordinator's log for a file change. Returns `None` if that does not get the
+    /// bytes.
     pub(crate) fn reserve_for_stream(&self, binlog: &Binlog) -> Result<Option<LogReservation>, CommitError> {
         self.reserve_for_stream_of(binlog, 0)
     }
@@ -193,9 +194,9 @@ impl Coordinator {
         binlog: &Binlog,
         bytes: u64,
     ) -> Result<Option<LogReservation>, CommitError> {
-        match self.env().logs.is_decided_by_binlog() {
-            false => Ok(Some(self.reserve(binlog.rotation_reserve.wanted_bytes().max(bytes))?)),
-            true => Ok(None),
+        match self.env().logs.has_binlog_bytes() {
+            true => Ok(Some(self.reserve(binlog.rotation_reserve.wanted_bytes().max(bytes))?)),
+            false => Ok(None),
         }
     }
 

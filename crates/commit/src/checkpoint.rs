@@ -322,6 +322,7 @@ impl Sealed {
             durable: env.participants.iter().map(|p| (p.id(), p.durable_lsn())).collect(),
             binlog_restart: restart,
             separate: env.logs.engine_logs(&self.marks),
+            restored: None,
         };
         let main = env.logs.main();
         main.checkpoint(self.marks.main, &checkpoint.encode()).map_err(CheckpointError::Log)?;

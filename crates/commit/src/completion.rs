@@ -42,7 +42,7 @@ impl<'scope> Completion<'scope> {
             let mut opened = open()?;
             for batch in batches {
                 let (files, _) = opened.as_mut().expect("chunks come while the binary log is on");
-                complete(files, &batch, spill)?;
+                complete(files, &batch.chunks, &batch.bytes, spill)?;
             }
             Ok(opened)
         };
@@ -77,9 +77,13 @@ impl<'scope> Completion<'scope> {
 }
 
 /// Writes or compares the chunks, as each file needs (rows `Complete` and `Present`).
-fn complete(files: &mut BinlogFiles, batch: &Batch, spill: &SpillDir) -> Result<(), RecoveryError> {
-    let mut bytes = batch.bytes.as_slice();
-    for chunk in &batch.chunks {
+pub fn complete(
+    files: &mut BinlogFiles,
+    chunks: &[Chunk],
+    mut bytes: &[u8],
+    spill: &SpillDir,
+) -> Result<(), RecoveryError> {
+    for chunk in chunks {
         let lost = match &chunk.content {
             Content::Spilled(spilled) if !spill.exists(&spilled.name) => Some(&spilled.name),
             _ => None,

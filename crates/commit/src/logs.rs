@@ -21,7 +21,7 @@ use cohort_binlog::{Batch, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation, LogStats};
 
 use crate::error::{CommitError, FlushError};
-use crate::record::EngineLogs;
+use crate::record::{self, EngineLogs};
 use crate::request::{CommitRequest, SpilledRedo, Trx};
 use crate::reservations::TrxReservations;
 use crate::rotation_reserve::RotationReserve;
@@ -87,6 +87,11 @@ pub trait Logs: Send + Sync {
     /// Returns whether a group is durable only once the files of the binlog are synced.
     fn is_decided_by_binlog(&self) -> bool;
 
+    /// Returns whether the coordinator's log gets the bytes of the binlog.
+    fn has_binlog_bytes(&self) -> bool {
+        true
+    }
+
     /// Returns the coordinator's log.
     fn main(&self) -> &Log;
 
@@ -134,7 +139,7 @@ pub trait Logs: Send + Sync {
     }
 
     /// Makes bytes of the binlog durable that belong to no transaction. `reservation` is the reservation in
-    /// the log unless the binlog decides.
+    /// the coordinator's log if that gets them.
     fn flush_binlog(
         &self,
         files: &BinlogFileWriter,
@@ -221,6 +226,22 @@ pub struct LogNeeds<'r> {
     pub spilled: &'r [Option<SpilledRedo>],
     /// It gets events in the binlog.
     pub is_logged: bool,
+}
+
+impl LogNeeds<'_> {
+    /// Returns the maximum payload bytes of a COMMIT record, with those of a TIME record if `has_time`.
+    pub fn commit_bytes_max(&self, has_time: bool) -> u64 {
+        let redo = self.request.redo.iter().zip(self.spilled);
+        let of_redo = redo.map(|((_, redo), spilled)| record::redo_bytes_max(redo, spilled.as_ref()));
+        let mut bytes = record::OVERHEAD_BYTES + of_redo.sum::<u64>();
+        if has_time {
+            bytes += record::OVERHEAD_BYTES;
+        }
+        if let Some(part) = &self.request.binlog {
+            bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
+        }
+        bytes
+    }
 }
 
 /// A member of a group that is being written.

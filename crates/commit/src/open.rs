@@ -67,7 +67,8 @@ impl Coordinator {
             FoundLogs::Separate(FoundSeparate { logs, checkpoint, .. }) => {
                 check_settings(&options)?;
                 let named = checkpoint.separate.as_ref().map_or(0, |named| named.from.len());
-                is_first = named < engines.len();
+                // What was restored must be in a checkpoint before anything is added to the logs.
+                is_first = named < engines.len() || checkpoint.restored.is_some();
                 let of = SeparateScene {
                     scene: &scene,
                     checkpoint: checkpoint.clone(),
@@ -158,12 +159,6 @@ impl Coordinator {
 
 /// Refuses settings that the separate layout does not support.
 fn check_settings(options: &CoordinatorOptions) -> Result<(), RecoveryError> {
-    if options.archive.is_some() {
-        return Err(RecoveryError::Setting(
-            "archive_to is not supported with log_layout=separate: convert the data directory with cohortd \
-             --convert-log-layout, or remove the setting",
-        ));
-    }
     match &options.binlog {
         Some(binlog) if binlog.checksum == Checksum::None => Err(RecoveryError::Setting(
             "binlog_checksum=NONE is not supported with log_layout=separate: recovery finds the end of the binary log by \

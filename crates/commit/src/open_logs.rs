@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use cohort_base::{Lsn, ParticipantId};
 use cohort_engine::Engine;
-use cohort_log::{Log, LogError, NewLog, Recovery};
+use cohort_log::{Log, LogError, LogOptions, NewLog, Recovery};
 use cohort_vfs::World;
 
 use crate::logs::{LogLayout, Logs, engine_dir, main_dir};
@@ -76,10 +76,21 @@ pub fn layout_of(main: &mut Recovery, dir: &Path) -> Result<(Option<LogLayout>, 
         .map_err(|_| refused(Row::Unknown, format!("the checkpoint of {} does not decode", dir.display())))?;
     let layout = match &checkpoint.separate {
         Some(_) => Some(LogLayout::Separate),
-        None if is_unused && is_empty(main)? => None,
+        None if is_unused && holds_no_transaction(main)? => None,
         None => Some(LogLayout::Shared),
     };
     Ok((layout, checkpoint))
+}
+
+/// Returns whether the log holds no transaction. The first start logs the head of the binlog's first file
+/// before its first checkpoint, in both layouts.
+fn holds_no_transaction(log: &mut Recovery) -> Result<bool, LogError> {
+    let mut is_so = true;
+    while let Some(record) = log.next()?.filter(|_| is_so) {
+        is_so = record.kind == record::BINLOG;
+    }
+    log.rewind();
+    Ok(is_so)
 }
 
 /// Returns whether the log holds no record.
@@ -135,7 +146,9 @@ fn open_engine_log(
     // The log begins after the LSN up to which the engine is durable: LSNs of another layout mean nothing
     // here.
     let new = NewLog { from: engine.durable_lsn(), payload };
-    let mut log = Recovery::open_or_make(world, &dir, options.log.clone(), new)?;
+    // The archive has the coordinator's log.
+    let log_options = LogOptions { is_archived: false, ..options.log.clone() };
+    let mut log = Recovery::open_or_make(world, &dir, log_options, new)?;
     let (start, payload) = log.checkpoint();
     let found = record::decode_engine_log(payload).map_err(|_| lost("it is no engine's log"))?;
     match from {

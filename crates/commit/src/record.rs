@@ -27,12 +27,16 @@
 //!
 //! DECIDED (kind 5), in the coordinator's log: u64 CommitSeq up to which everything is decided
 //!
+//! COMMIT and BINLOG, in the coordinator's log, only with an archive: copies of the whole transaction and of
+//! the other binlog bytes, for the archive
+//!
 //! NOTE (kind 6), in an engine's log: empty, written to be synced for `binlog_group_commit_sync_engine=OFF`
 //!
 //! TIME (kind 7): u64 microseconds since 1970, at the head of a flush group, only with an archive
 //!
 //! CHECKPOINT, the payload in the control file of the one log, or of the coordinator's
-//! 0   4  version: 4 in the separate layout, 3 in the shared one; 2 ends after the participants, 1 after the base
+//! 0   4  version: 4 in the separate layout, 3 in the shared one; 2 ends after the participants, 1 after the base;
+//!        6 and 5 instead of 4 and 3 once an archive was applied
 //! 4   8  last CommitSeq
 //! 12  8  next XID
 //! 20  4  binlog file that is synced, 0 for none
@@ -43,6 +47,9 @@
 //! version 4:
 //! ..  8  pair: the same in all logs of the data directory
 //! ..  n  number of engines' logs (lenenc), each: u8 participant | u64 LSN where recovery starts in it
+//! versions 5 and 6:
+//! ..  8  LSN of the one log, or of the coordinator's, from which on it is that of the archive
+//! ..  n  number of parts whose binlog bytes belong to files of another name (lenenc), each: u64 from | u64 to
 //!
 //! Payload in the control file of an engine's log: u32 1 | u64 pair | u8 participant
 //! ```
@@ -76,6 +83,8 @@ pub const TIME_BYTES: u64 = 8;
 
 const SHARED_VERSION: u32 = 3;
 const SEPARATE_VERSION: u32 = 4;
+/// Difference between the version of a checkpoint with [`Checkpoint::restored`] and that without.
+const RESTORED_STEP: u32 = 2;
 const ENGINE_VERSION: u32 = 1;
 
 /// Maximum bytes of a record in addition to redo and binlog bytes, per redo and for the record itself.
@@ -241,8 +250,8 @@ pub fn decode_time(payload: &[u8]) -> Result<u64, Truncated> {
     Reader::new(payload).u64()
 }
 
-/// Decodes a RELEASED or DECIDED record.
-pub fn decode_released(payload: &[u8]) -> Result<CommitSeq, Truncated> {
+/// Decodes a RELEASED or DECIDED record, or the CommitSeq of a COMMIT record.
+pub fn decode_seq(payload: &[u8]) -> Result<CommitSeq, Truncated> {
     Ok(CommitSeq(Reader::new(payload).u64()?))
 }
 
@@ -261,6 +270,17 @@ pub struct Checkpoint {
     pub binlog_restart: Option<NonZeroU32>,
     /// Only in the separate layout.
     pub separate: Option<EngineLogs>,
+    /// Only in a restored backup, until its first start has recovered it.
+    pub restored: Option<Restored>,
+}
+
+/// The part of the log that an archive has added to a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// LSN where it begins, in the one log or in the coordinator's.
+    pub from: Lsn,
+    /// Ranges of LSNs whose binlog bytes belong to files of another name: the server changed `log_bin`.
+    pub other_binlogs: Vec<(Lsn, Lsn)>,
 }
 
 /// The engines' logs that the coordinator's log names.
@@ -275,7 +295,8 @@ impl Checkpoint {
     /// Encodes the payload for the log's control file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        out.put_u32(if self.separate.is_some() { SEPARATE_VERSION } else { SHARED_VERSION });
+        let version = if self.separate.is_some() { SEPARATE_VERSION } else { SHARED_VERSION };
+        out.put_u32(version + if self.restored.is_some() { RESTORED_STEP } else { 0 });
         out.put_u64(self.last_seq.0);
         out.put_u64(self.next_xid.0);
         out.put_u32(self.binlog_synced.file);
@@ -295,6 +316,14 @@ impl Checkpoint {
                 out.put_u64(lsn.0);
             }
         }
+        if let Some(restored) = &self.restored {
+            out.put_u64(restored.from.0);
+            out.put_lenenc(restored.other_binlogs.len() as u64);
+            for (from, to) in &restored.other_binlogs {
+                out.put_u64(from.0);
+                out.put_u64(to.0);
+            }
+        }
         out
     }
 
@@ -305,9 +334,11 @@ impl Checkpoint {
         }
         let mut r = Reader::new(payload);
         let version = r.u32()?;
-        if !(1..=SEPARATE_VERSION).contains(&version) {
+        if !(1..=SEPARATE_VERSION + RESTORED_STEP).contains(&version) {
             return Err(Truncated);
         }
+        let is_restored = version > SEPARATE_VERSION;
+        let version = if is_restored { version - RESTORED_STEP } else { version };
         let mut checkpoint = Checkpoint {
             last_seq: CommitSeq(r.u64()?),
             next_xid: Xid(r.u64()?),
@@ -316,6 +347,7 @@ impl Checkpoint {
             durable: Vec::new(),
             binlog_restart: None,
             separate: None,
+            restored: None,
         };
         if version > 1 {
             for _ in 0..r.lenenc()? {
@@ -332,7 +364,22 @@ impl Checkpoint {
             }
             checkpoint.separate = Some(EngineLogs { pair, from });
         }
+        if is_restored {
+            let (from, mut other_binlogs) = (Lsn(r.u64()?), Vec::new());
+            for _ in 0..r.lenenc()? {
+                other_binlogs.push((Lsn(r.u64()?), Lsn(r.u64()?)));
+            }
+            checkpoint.restored = Some(Restored { from, other_binlogs });
+        }
         Ok(checkpoint)
+    }
+}
+
+impl Checkpoint {
+    /// Returns whether the binlog bytes of a record belong to files of another name.
+    pub fn is_of_other_binlog(&self, lsn: Lsn) -> bool {
+        let others = self.restored.iter().flat_map(|restored| &restored.other_binlogs);
+        others.into_iter().any(|(from, to)| (*from..*to).contains(&lsn))
     }
 }
 
@@ -363,12 +410,20 @@ mod tests {
             durable: vec![(ParticipantId(0), Lsn(7)), (ParticipantId(1), Lsn(4096))],
             binlog_restart: NonZeroU32::new(12),
             separate: None,
+            restored: None,
         };
         let logs = EngineLogs { pair: Pair(99), from: vec![(ParticipantId(1), Lsn(8192))] };
         let separate = Checkpoint { separate: Some(logs), ..checkpoint.clone() };
         let bytes = separate.encode();
         assert_eq!(Checkpoint::decode(&bytes), Ok(separate));
         (1..bytes.len()).for_each(|len| assert!(Checkpoint::decode(&bytes[..len]).is_err()));
+        for layout in [Checkpoint::decode(&bytes).expect("decoded above"), checkpoint.clone()] {
+            let restored = Some(Restored { from: Lsn(70), other_binlogs: vec![(Lsn(0), Lsn(90))] });
+            let restored = Checkpoint { restored, ..layout };
+            let bytes = restored.encode();
+            assert_eq!(Checkpoint::decode(&bytes), Ok(restored));
+            (1..bytes.len()).for_each(|len| assert!(Checkpoint::decode(&bytes[..len]).is_err()));
+        }
         let bytes = checkpoint.encode();
         assert_eq!(Checkpoint::decode(&bytes), Ok(checkpoint.clone()));
         let mut old = bytes[..bytes.len() - 4].to_vec();
@@ -423,7 +478,7 @@ mod tests {
             let _ = decode_prepare(&bytes);
             let _ = decode_engine_log(&bytes);
             let _ = Checkpoint::decode(&bytes);
-            let _ = decode_released(&bytes);
+            let _ = decode_seq(&bytes);
         }
     }
 }

@@ -59,7 +59,7 @@ use std::sync::Arc;
 use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Xid};
 use cohort_binlog::{BinlogError, BinlogFiles, Chunk, Content, GtidState, SpillDir, StreamOut};
 use cohort_engine::{Participant, Redo};
-use cohort_log::{Opened, Recovery};
+use cohort_log::{Opened, Record, Recovery};
 use cohort_vfs::{OpenMode, SharedFs};
 
 use crate::completion::{Completion, FilesFound};
@@ -109,6 +109,22 @@ pub struct Recovered {
 }
 
 impl Recovered {
+    /// Keeps the files of spilled events that a record names.
+    pub(crate) fn names_events(&mut self, spill: &SpillDir, commit: &record::Commit<'_>) {
+        for chunk in &commit.chunks {
+            if let Content::Spilled(spilled) = &chunk.content {
+                self.names_file(spill, commit.seq, &spilled.name);
+            }
+        }
+    }
+
+    /// Notes the time of a TIME record.
+    pub(crate) fn note_time(&mut self, record: &Record<'_>) -> Result<(), RecoveryError> {
+        let time_us = record::decode_time(record.payload).map_err(|_| unreadable(record.lsn))?;
+        self.time_us = self.time_us.max(time_us);
+        Ok(())
+    }
+
     fn names_file(&mut self, spill: &SpillDir, seq: CommitSeq, name: &str) {
         spill.skip_to(name);
         self.spilled.push((seq, name.to_owned()));
@@ -141,6 +157,7 @@ struct Pass<'a, 'scope> {
     /// Binlog bytes in the log belong to the files of this server.
     is_binlog_here: bool,
     found: Recovered,
+    checkpoint: &'a Checkpoint,
     /// End of the binlog according to the log.
     binlog_end: Option<BinlogPos>,
     /// Number of the first binlog file after a reset that was interrupted.
@@ -183,6 +200,7 @@ pub fn recover(
             completion: Completion::start(scope, open, scene.spill),
             is_binlog_here,
             found,
+            checkpoint: &checkpoint,
             binlog_end: (same_name && synced.file > 0).then_some(synced),
             restart: checkpoint.binlog_restart,
         };
@@ -235,7 +253,7 @@ fn cut_unreleased(log: &mut Recovery, scene: &Scene<'_>, from: CommitSeq) -> Res
                 released = released.max(commit.released);
             }
             record::RELEASED => {
-                released = released.max(record::decode_released(r.payload).map_err(|_| unreadable(r.lsn))?);
+                released = released.max(record::decode_seq(r.payload).map_err(|_| unreadable(r.lsn))?);
             }
             _ => {}
         }
@@ -311,10 +329,7 @@ impl Pass<'_, '_> {
                     self.chunks((r.lsn, self.found.last_seq), &chunks, reader.rest())?;
                 }
                 record::RELEASED => {}
-                record::TIME => {
-                    let time_us = record::decode_time(r.payload).map_err(|_| unreadable(r.lsn))?;
-                    self.found.time_us = self.found.time_us.max(time_us);
-                }
+                record::TIME => self.found.note_time(&r)?,
                 other => {
                     return Err(refused(
                         Row::Unknown,
@@ -356,6 +371,9 @@ impl Pass<'_, '_> {
         bytes: &[u8],
     ) -> Result<(), RecoveryError> {
         let Some(last) = chunks.last() else { return Ok(()) };
+        if self.checkpoint.is_of_other_binlog(lsn) {
+            return Ok(());
+        }
         if !self.is_binlog_here {
             let what = format!("the log record at LSN {lsn} holds events of binlog file {}", last.pos.file);
             return Err(refused(Row::BinlogOff, what));

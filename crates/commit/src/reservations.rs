@@ -11,6 +11,8 @@ pub enum TrxReservations {
         parts: Vec<(usize, LogReservation)>,
         /// For the DECIDED record; `None` if the binlog decides.
         decision: Option<LogReservation>,
+        /// For the copy of the transaction in the coordinator's log; `None` without an archive.
+        archive: Option<LogReservation>,
     },
 }
 

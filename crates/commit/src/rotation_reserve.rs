@@ -13,8 +13,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cohort_binlog::{Stream, StreamOut};
 use cohort_log::{Log, LogReservation};
 use parking_lot::Mutex;
+
+use crate::record;
 
 /// Bytes reserved beyond the need, for pairs that are added by the next group.
 const SLACK_BYTES: u64 = 16 << 10;
@@ -58,6 +61,21 @@ impl RotationReserve {
             *self.reservation.lock() = Some(reservation);
         }
         self.is_filling.store(false, Ordering::Release);
+    }
+
+    /// Begins a new file of the binlog if the current one is full, and logs its bytes. Returns them. Returns
+    /// `None` if the file is not full, or too little is reserved.
+    pub fn rotate(&self, log: &Log, stream: &mut Stream, now_s: &dyn Fn() -> u32) -> Option<StreamOut> {
+        let needed_bytes = stream.rotation_bytes_max();
+        self.note_need(needed_bytes);
+        if !stream.wants_rotation() {
+            return None;
+        }
+        let reservation = self.take(needed_bytes)?;
+        let mut out = StreamOut::default();
+        stream.rotate(&mut out, now_s());
+        record::append_binlog_record(log, reservation, &out);
+        Some(out)
     }
 
     fn has(&self, bytes: u64) -> bool {

@@ -13,7 +13,8 @@
 //! prepare (session):    build redo and keep it in memory; reserve space in each log that gets a part of it
 //! order:                as in the shared layout
 //! write (leader):       for each member in CommitSeq order: assign positions to its binlog bytes, in memory,
-//!                       append a PREPARE record to each log that has redo of it
+//!                       append a PREPARE record to each log that has redo of it;
+//!                       with an archive, append a copy of it to the coordinator's log
 //! sync (leader):        sync all logs that have something new, concurrently
 //! decide (`decision`):  write the binlog bytes to their file, sync it            <- the decision
 //!                       if the group ends with members that are not in the binlog:
@@ -39,6 +40,15 @@
 //!   marks distinguish a binlog that was cut or lost from one that never had the events.
 //! - **Early release stays safe** (I5): a transaction that depended on an undecided one has a later
 //!   CommitSeq, and recovery keeps a prefix.
+//!
+//! # The archive
+//! An archive needs one stream, in which a transaction is one record. So with `archive_to` the coordinator's
+//! log also gets what the one log of the shared layout gets: a COMMIT record of each transaction with all its
+//! redo and its binlog bytes, BINLOG records, and TIME records. It is the stream that `archive` sends, with
+//! one mark, one chain and one timeline. The COMMIT records decide nothing: recovery cuts them off together
+//! with the PREPARE records of their transaction, and otherwise ignores them. BINLOG records are not ignored:
+//! the log gets them before the binlog does, and recovery completes the binlog from them. Only a backup to
+//! which an archive was applied is recovered from COMMIT records (`separate_recovery.rs`).
 //!
 //! # States of a transaction after a crash
 //! ```text
@@ -72,12 +82,13 @@
 //! - Transactions that no replica has cannot be cut (`init_rpl_role=SLAVE`): a start that would have to cut
 //!   them is refused.
 //! - Binlog checksums cannot be switched off.
+//! - With an archive everything is written twice, in the coordinator's log and in those of the engines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId};
+use cohort_base::{CommitSeq, Lsn, ParticipantId};
 use cohort_binlog::{Batch, BinlogError, BinlogFileWriter, Stream, StreamOut};
 use cohort_log::{Log, LogError, LogReservation};
 
@@ -87,6 +98,7 @@ use crate::record::{self, EngineLogs, Pair};
 use crate::request::Trx;
 use crate::reservations::TrxReservations;
 use crate::rotation_reserve::RotationReserve;
+use crate::shared::append_commit;
 use crate::syncer::Syncer;
 
 /// Number of the coordinator's log in PREPARE records; an engine's log has the number of its participant.
@@ -188,18 +200,14 @@ impl SeparateLogs {
         needs
     }
 
-    /// Appends the transaction's PREPARE records, for the leader. `end` is the end of its events in the
-    /// binlog. Returns the reservation for a DECIDED record, if the transaction has one.
+    /// Appends the transaction's PREPARE records, for the leader.
     fn append_prepare(
         &self,
-        seq: CommitSeq,
-        end: Option<BinlogPos>,
-        trx: &mut Trx,
+        &Member { seq, end, .. }: &Member<'_>,
+        parts: Vec<(usize, LogReservation)>,
+        trx: &Trx,
         payload: &mut Vec<u8>,
-    ) -> Option<LogReservation> {
-        let TrxReservations::Separate { parts, decision } = std::mem::take(&mut trx.reserved) else {
-            unreachable!("reserved at prepare (I6)")
-        };
+    ) {
         let numbers: Vec<u8> = parts.iter().map(|(place, _)| self.number(*place)).collect();
         let decided = CommitSeq(self.decided.load(Ordering::Relaxed));
         for (place, reservation) in parts {
@@ -208,7 +216,6 @@ impl SeparateLogs {
             record::encode_prepare(&head, trx, |id| self.place_of(id) == place, payload);
             self.at(place).append(reservation, record::PREPARE, &[payload]);
         }
-        decision
     }
 
     /// Writes and syncs binlog bytes; at return their transactions are decided. Waits if there is no disk
@@ -234,6 +241,10 @@ impl Logs for SeparateLogs {
         true
     }
 
+    fn has_binlog_bytes(&self) -> bool {
+        self.main().is_archived()
+    }
+
     fn main(&self) -> &Log {
         &self.logs[0].log
     }
@@ -255,7 +266,11 @@ impl Logs for SeparateLogs {
             true => None,
             false => Some(reserve(self.main(), record::OVERHEAD_BYTES)?),
         };
-        Ok(TrxReservations::Separate { parts, decision })
+        let archive = match self.main().is_archived() {
+            true => Some(reserve(self.main(), of.commit_bytes_max(true))?),
+            false => None,
+        };
+        Ok(TrxReservations::Separate { parts, decision, archive })
     }
 
     /// For `binlog_group_commit_sync_engine=OFF`: syncs each engine's log to which the transaction is going
@@ -274,14 +289,28 @@ impl Logs for SeparateLogs {
     }
 
     fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
-        let reservation = self.append_prepare(member.seq, member.end, trx, buffer);
+        let TrxReservations::Separate { parts, decision, archive } = std::mem::take(&mut trx.reserved) else {
+            unreachable!("reserved at prepare (I6)")
+        };
+        self.append_prepare(member, parts, trx, buffer);
+        if let Some(reservation) = archive {
+            append_commit(self.main(), reservation, member, trx, buffer);
+        }
         // An event in the binlog decides about its own transaction and all earlier ones.
         let reservation =
-            if member.end.is_some() { None } else { Some(reservation.expect("reserved at prepare (I6)")) };
+            if member.end.is_some() { None } else { Some(decision.expect("reserved at prepare (I6)")) };
         Some(Decision { last: member.seq, reservation })
     }
 
-    fn rotate(&self, stream: &mut Stream, _: &RotationReserve, now_s: &dyn Fn() -> u32) -> Option<StreamOut> {
+    fn rotate(
+        &self,
+        stream: &mut Stream,
+        reserve: &RotationReserve,
+        now_s: &dyn Fn() -> u32,
+    ) -> Option<StreamOut> {
+        if self.has_binlog_bytes() {
+            return reserve.rotate(self.main(), stream, now_s);
+        }
         if !stream.wants_rotation() {
             return None;
         }
@@ -343,11 +372,21 @@ impl Logs for SeparateLogs {
     fn flush_binlog(
         &self,
         files: &BinlogFileWriter,
-        _: Option<LogReservation>,
-        _: &StreamOut,
+        reservation: Option<LogReservation>,
+        out: &StreamOut,
         batch: &Batch,
     ) -> Result<(), FlushError> {
+        if let Some(reservation) = reservation {
+            record::append_binlog_record(self.main(), reservation, out);
+            self.main().flush().map_err(FlushError::Log)?;
+        }
         self.write_binlog(files, batch)
+    }
+
+    fn fill_rotation_reserve(&self, reserve: &RotationReserve) {
+        if self.has_binlog_bytes() {
+            reserve.fill(self.main());
+        }
     }
 
     fn marks(&self) -> Marks {

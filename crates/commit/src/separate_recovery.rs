@@ -9,6 +9,7 @@
 //! refuse contradictions; nothing was changed so far
 //! cut the binlog after its last whole transaction, sync it
 //! pass 2: log by log: replay the decided records, cut the rest
+//!         only in a restored backup: replay what the archive has added to the coordinator's log
 //! ```
 //! Opening a log begins a new generation of it, which cuts its end; all logs are cut before the first commit.
 //! Therefore no undecided PREPARE record is left when its CommitSeq, its XID or its position in the binlog is
@@ -28,15 +29,31 @@
 //! | [`Row::OtherLayout`] | the directory was created with the other layout | | started with other options | refuse |
 //! | [`Row::Restarted`], [`Row::EngineBehind`], [`Row::EngineAhead`], [`Row::BinlogFileLost`], [`Row::IndexLost`], [`Row::SpillLost`], [`Row::Unknown`] | | | as with one log (`recovery.rs`) | as with one log |
 //!
-//! Spilled events are in the binlog when they are decided, so no record names their file.
+//! Spilled events are in the binlog when they are decided, so no PREPARE record names their file.
+//!
+//! # With an archive
+//! The coordinator's log then has copies of whole transactions (`separate.rs`), and binlog bytes that belong
+//! to no transaction, in BINLOG records. These are durable before the binlog gets them, so they decide about
+//! themselves: a BINLOG record that follows no undecided transaction is completed in the binlog. One that
+//! follows an undecided transaction is cut off with it, and the binlog is cut where the bytes begin. So the
+//! binlog and the stream that the archive sends never differ.
+//!
+//! # A restored backup
+//! `archive/apply.rs` appends the archive to the coordinator's log, and to no other. From the LSN in
+//! [`Restored`](record::Restored) on, the COMMIT and BINLOG records are the truth: everything in them is
+//! decided, the redo for all participants is replayed from them, and the binlog is completed from them. All
+//! other records there are ignored. Before that LSN everything is decided, because a backup ends with the
+//! order stage held. The engines' logs end there. A checkpoint follows before the server writes anything
+//! else, and ends this state. After a crash before that checkpoint the same is done again: redo is absolute.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 
-use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Xid};
-use cohort_binlog::{BinlogError, BinlogFiles};
-use cohort_log::{Opened, Recovery};
+use cohort_base::{BinlogPos, CommitSeq, Lsn, ParticipantId, Reader, Xid};
+use cohort_binlog::{BinlogError, BinlogFiles, Chunk, SpillDir, StreamOut};
+use cohort_log::{Opened, Record, Recovery};
 
+use crate::completion::complete;
 use crate::options::Unreleased;
 use crate::record::{self, Checkpoint};
 use crate::recovery::{BinlogOnDisk, Recovered, Scene, check_durable, open_binlog, replay_redo};
@@ -92,12 +109,20 @@ struct Survey {
     known_end: BinlogPos,
     /// The first transaction whose events are not in the binlog.
     beyond: Option<(CommitSeq, BinlogPos)>,
+    /// LSN where the archive's part of the coordinator's log begins.
+    restored_from: Option<Lsn>,
+    /// BINLOG records, with the position where their bytes begin.
+    binlog_records: Vec<(Lsn, BinlogPos)>,
 }
 
 impl Survey {
     fn note(&mut self, head: &record::PrepareHead<'_>) {
         self.decided = self.decided.max(head.decided);
         self.next_xid = self.next_xid.max(Xid(head.xid.0 + 1));
+        if self.restored_from.is_some() {
+            self.decided = self.decided.max(head.seq);
+            return;
+        }
         let Some(end) = head.end else { return };
         if self.binlog_end.is_some_and(|binlog| end <= binlog) {
             self.decided = self.decided.max(head.seq);
@@ -113,7 +138,9 @@ impl Cursor<'_> {
     fn advance(&mut self, survey: &mut Survey) -> Result<(), RecoveryError> {
         self.head = None;
         while let Some(r) = self.own.log.next()? {
-            if r.lsn < self.own.from {
+            let is_main = self.own.engine.is_none();
+            let is_restored = is_main && survey.restored_from.is_some_and(|from| r.lsn >= from);
+            if r.lsn < self.own.from || is_restored {
                 continue;
             }
             match r.kind {
@@ -128,10 +155,21 @@ impl Cursor<'_> {
                     return Ok(());
                 }
                 record::DECIDED => {
-                    let seq = record::decode_released(r.payload).map_err(|_| unreadable(r.lsn))?;
+                    let seq = record::decode_seq(r.payload).map_err(|_| unreadable(r.lsn))?;
                     survey.decided = survey.decided.max(seq);
                 }
-                record::RELEASED | record::NOTE => {}
+                record::COMMIT if is_main => {
+                    let seq = record::decode_seq(r.payload).map_err(|_| unreadable(r.lsn))?;
+                    let last = self.held.back().map_or(survey.decided, |(seq, _)| *seq);
+                    if seq > last {
+                        self.held.push_back((seq, r.lsn));
+                    }
+                }
+                record::BINLOG if is_main => {
+                    let (chunks, _) = binlog_bytes(&r)?;
+                    survey.binlog_records.extend(chunks.first().map(|first| (r.lsn, first.pos)));
+                }
+                record::RELEASED | record::NOTE | record::TIME => {}
                 other => {
                     let what =
                         format!("log record kind {} at LSN {} of {}", other.0, r.lsn, self.own.dir.display());
@@ -179,6 +217,8 @@ pub fn recover(
         next_xid: checkpoint.next_xid,
         known_end: checkpoint.binlog_synced,
         beyond: None,
+        restored_from: checkpoint.restored.as_ref().map(|restored| restored.from),
+        binlog_records: Vec::new(),
     };
     let ends = survey_logs(logs, &checkpoint, &mut survey)?;
     let last = survey.decided;
@@ -205,7 +245,8 @@ pub fn recover(
         return Err(refused(Row::BinlogBehind, what));
     }
     let is_its_binlog = is_first || (!base.is_empty() && checkpoint.binlog_base == base);
-    if let Some(found) = trx_end.filter(|end| is_its_binlog && *end > survey.known_end) {
+    let may_be_ahead = is_its_binlog && survey.restored_from.is_none();
+    if let Some(found) = trx_end.filter(|end| may_be_ahead && *end > survey.known_end) {
         let what = format!(
             "binlog file {} holds a whole transaction up to {}, and the logs hold none that ends there",
             found.file, found.offset
@@ -228,9 +269,58 @@ pub fn recover(
         commits: last.0 - checkpoint.last_seq.0,
         ..Recovered::default()
     };
-    let files = finish_binlog(opened, &checkpoint, &mut found)?;
-    replay(logs, &ends, scene, &mut found)?;
+    let is_here = opened.is_some() && same_name;
+    let mut opened = opened;
+    let mut binlog = Completing {
+        files: opened.as_mut().map(|(files, _)| files).filter(|_| is_here),
+        spill: scene.spill,
+        whole_to: survey.binlog_end.unwrap_or_default(),
+        end: survey.cut_binlog(ends[0].lsn),
+    };
+    replay(logs, &ends, &Replayed { scene, checkpoint: &checkpoint }, &mut binlog, &mut found)?;
+    let end = binlog.end;
+    let files = finish_binlog(opened, end, &checkpoint, &mut found)?;
     Ok((found, files))
+}
+
+impl Survey {
+    /// Returns where the binlog has to be cut although it is whole there: at the bytes of the first BINLOG
+    /// record that is cut off with an undecided transaction.
+    fn cut_binlog(&self, main_end: Lsn) -> Option<BinlogPos> {
+        let (_, begin) = self.binlog_records.iter().find(|(lsn, _)| *lsn >= main_end)?;
+        self.binlog_end.is_some_and(|end| end > *begin).then_some(*begin)
+    }
+}
+
+/// Returns the chunks of a BINLOG record, and their bytes.
+fn binlog_bytes<'r>(record: &Record<'r>) -> Result<(Vec<Chunk>, &'r [u8]), RecoveryError> {
+    let mut reader = Reader::new(record.payload);
+    let chunks = StreamOut::decode_chunks(&mut reader).map_err(|_| unreadable(record.lsn))?;
+    Ok((chunks, reader.rest()))
+}
+
+/// The binlog while it is completed from the coordinator's log.
+struct Completing<'a> {
+    /// `None` if it is off, or has another name.
+    files: Option<&'a mut BinlogFiles>,
+    spill: &'a SpillDir,
+    /// Its end before.
+    whole_to: BinlogPos,
+    /// Its end now, if that is elsewhere.
+    end: Option<BinlogPos>,
+}
+
+impl Completing<'_> {
+    fn add(&mut self, lsn: Lsn, chunks: &[Chunk], bytes: &[u8]) -> Result<(), RecoveryError> {
+        let Some(last) = chunks.last().filter(|last| last.end() > self.whole_to) else { return Ok(()) };
+        let Some(files) = &mut self.files else {
+            let what = format!("the log record at LSN {lsn} holds events of binlog file {}", last.pos.file);
+            return Err(refused(Row::BinlogOff, what));
+        };
+        complete(files, chunks, bytes, self.spill)?;
+        self.end = Some(last.end());
+        Ok(())
+    }
 }
 
 /// The end of a log that is kept.
@@ -316,11 +406,12 @@ fn check_engine(own: &OwnRecovery, ends: &[End], scene: &Scene<'_>) -> Result<()
 
 fn finish_binlog(
     opened: Option<(BinlogFiles, cohort_binlog::Recovered)>,
+    end: Option<BinlogPos>,
     checkpoint: &Checkpoint,
     found: &mut Recovered,
 ) -> Result<Option<BinlogFiles>, RecoveryError> {
     let Some((mut files, opened)) = opened else { return Ok(None) };
-    let recovered = files.finish_recovery(None, &opened)?;
+    let recovered = files.finish_recovery(end, &opened)?;
     found.gtids = recovered.gtid_state;
     let first = checkpoint.binlog_restart.map_or(1, std::num::NonZeroU32::get);
     found.next_binlog_file = files.next_number().max(first);
@@ -328,30 +419,103 @@ fn finish_binlog(
     Ok(Some(files))
 }
 
+/// The inputs of pass 2.
+struct Replayed<'a> {
+    scene: &'a Scene<'a>,
+    checkpoint: &'a Checkpoint,
+}
+
 /// Runs pass 2.
 fn replay(
     logs: &mut [OwnRecovery],
     ends: &[End],
-    scene: &Scene<'_>,
+    of: &Replayed<'_>,
+    binlog: &mut Completing<'_>,
     found: &mut Recovered,
 ) -> Result<(), RecoveryError> {
+    let scene = of.scene;
     let undecided: BTreeSet<CommitSeq> = ends.iter().flat_map(|end| &end.undecided).copied().collect();
     found.undecided = undecided.len() as u64;
+    let restored_from = of.checkpoint.restored.as_ref().map(|restored| restored.from);
     std::thread::scope(|scope| {
         let mut replay = Replay::start(scope, scene.participants);
         for (own, end) in logs.iter_mut().zip(ends) {
             own.log.cut_undecided_at(end.lsn);
             found.log_bytes += end.lsn.0 - own.from.0;
             while let Some(r) = own.log.next()? {
-                if r.lsn < own.from || r.kind != record::PREPARE {
+                if r.lsn < own.from {
                     continue;
                 }
-                let (head, redo) = record::decode_prepare(r.payload).map_err(|_| unreadable(r.lsn))?;
-                for (id, redo) in &redo {
-                    replay_redo(scene, found, &mut replay, (r.lsn, head.seq), *id, redo)?;
+                if own.engine.is_none() && restored_from.is_some_and(|from| r.lsn >= from) {
+                    break;
+                }
+                match r.kind {
+                    record::PREPARE => {
+                        let (head, redo) =
+                            record::decode_prepare(r.payload).map_err(|_| unreadable(r.lsn))?;
+                        for (id, redo) in &redo {
+                            replay_redo(scene, found, &mut replay, (r.lsn, head.seq), *id, redo)?;
+                        }
+                    }
+                    record::COMMIT => {
+                        let commit = record::decode_commit(r.payload).map_err(|_| unreadable(r.lsn))?;
+                        found.names_events(scene.spill, &commit);
+                    }
+                    record::BINLOG => {
+                        let (chunks, bytes) = binlog_bytes(&r)?;
+                        binlog.add(r.lsn, &chunks, bytes)?;
+                    }
+                    record::TIME => found.note_time(&r)?,
+                    _ => {}
                 }
             }
         }
+        if let Some(from) = restored_from {
+            replay_archive(logs, from, of, binlog, (&mut replay, found))?;
+        }
         replay.finish()
     })
+}
+
+/// Replays what an archive has added to the coordinator's log.
+fn replay_archive(
+    logs: &mut [OwnRecovery],
+    from: Lsn,
+    of: &Replayed<'_>,
+    binlog: &mut Completing<'_>,
+    (replay, found): (&mut Replay<'_>, &mut Recovered),
+) -> Result<(), RecoveryError> {
+    let own_logs: Vec<ParticipantId> = logs.iter().filter_map(|own| own.engine).collect();
+    let main = &mut logs[0].log;
+    main.rewind();
+    while let Some(r) = main.next()? {
+        if r.lsn < from {
+            continue;
+        }
+        let is_other = of.checkpoint.is_of_other_binlog(r.lsn);
+        match r.kind {
+            record::COMMIT => {
+                let commit = record::decode_commit(r.payload).map_err(|_| unreadable(r.lsn))?;
+                for (id, redo) in &commit.redo {
+                    // An LSN of this log says nothing about an engine with its own log.
+                    let lsn = if own_logs.contains(id) { Lsn(u64::MAX) } else { r.lsn };
+                    replay_redo(of.scene, found, replay, (lsn, commit.seq), *id, redo)?;
+                }
+                found.names_events(of.scene.spill, &commit);
+                if !is_other {
+                    binlog.add(r.lsn, &commit.chunks, commit.binlog)?;
+                }
+                found.last_seq = commit.seq;
+                found.next_xid = found.next_xid.max(Xid(commit.xid.0 + 1));
+                found.commits += 1;
+            }
+            record::BINLOG if !is_other => {
+                let (chunks, bytes) = binlog_bytes(&r)?;
+                binlog.add(r.lsn, &chunks, bytes)?;
+            }
+            record::TIME => found.note_time(&r)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }

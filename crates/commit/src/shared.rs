@@ -39,27 +39,12 @@ impl Logs for SharedLog {
     }
 
     fn reserve(&self, of: &LogNeeds<'_>, reserve: Reserve<'_>) -> Result<TrxReservations, CommitError> {
-        let redo = of.request.redo.iter().zip(of.spilled);
-        let of_redo = redo.map(|((_, redo), spilled)| record::redo_bytes_max(redo, spilled.as_ref()));
-        let mut bytes = record::OVERHEAD_BYTES + of_redo.sum::<u64>();
-        if self.0.is_archived() {
-            bytes += record::OVERHEAD_BYTES; // for a TIME record
-        }
-        if let Some(part) = &of.request.binlog {
-            bytes += Stream::trx_bytes_max(&part.events) + record::OVERHEAD_BYTES;
-        }
+        let bytes = of.commit_bytes_max(self.0.is_archived());
         Ok(TrxReservations::Shared(Some(reserve(&self.0, bytes)?)))
     }
 
     fn append(&self, member: &Member<'_>, trx: &mut Trx, buffer: &mut Vec<u8>) -> Option<Decision> {
-        let mut reservation = reservation_of(trx);
-        if let Some(time_us) = member.time_us {
-            let of_time = reservation.split(record::TIME_BYTES);
-            self.0.append(of_time, record::TIME, &[&time_us.to_le_bytes()]);
-        }
-        buffer.clear();
-        record::encode_commit(member.seq, member.released, trx, &member.out.chunks, buffer);
-        self.0.append(reservation, record::COMMIT, &[buffer, &member.out.bytes]);
+        append_commit(&self.0, reservation_of(trx), member, trx, buffer);
         None
     }
 
@@ -69,16 +54,7 @@ impl Logs for SharedLog {
         reserve: &RotationReserve,
         now_s: &dyn Fn() -> u32,
     ) -> Option<StreamOut> {
-        let needed_bytes = stream.rotation_bytes_max();
-        reserve.note_need(needed_bytes);
-        if !stream.wants_rotation() {
-            return None;
-        }
-        let reservation = reserve.take(needed_bytes)?;
-        let mut out = StreamOut::default();
-        stream.rotate(&mut out, now_s());
-        record::append_binlog_record(&self.0, reservation, &out);
-        Some(out)
+        reserve.rotate(&self.0, stream, now_s)
     }
 
     fn sync(&self) -> Result<(), LogError> {
@@ -110,6 +86,23 @@ impl Logs for SharedLog {
     fn group_syncs_of(&self, _: ParticipantId) -> u64 {
         self.0.stats().syncs
     }
+}
+
+/// Appends a whole transaction, with the time before it if it has one.
+pub fn append_commit(
+    log: &Log,
+    mut reservation: LogReservation,
+    member: &Member<'_>,
+    trx: &Trx,
+    buffer: &mut Vec<u8>,
+) {
+    if let Some(time_us) = member.time_us {
+        let of_time = reservation.split(record::TIME_BYTES);
+        log.append(of_time, record::TIME, &[&time_us.to_le_bytes()]);
+    }
+    buffer.clear();
+    record::encode_commit(member.seq, member.released, trx, &member.out.chunks, buffer);
+    log.append(reservation, record::COMMIT, &[buffer, &member.out.bytes]);
 }
 
 /// Takes the reservation for the transaction's record.

@@ -14,6 +14,7 @@ impl Coordinator {
         let metrics = self.metrics();
         put("Binlog_commits", get(&metrics.binlog_commits));
         put("Binlog_group_commits", get(&metrics.groups));
+        put("Binlog_cache_disk_use", self.spill_dir().spilled());
         put("Binlog_bytes_written", get(&metrics.binlog_bytes));
         let triggers = self.group_commit().triggers();
         put("Binlog_group_commit_trigger_count", get(&triggers.count));

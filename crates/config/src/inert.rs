@@ -209,8 +209,6 @@ macro_rules! with_inert_settings {
             OptimizerMaxSelArgs = Setting::both("optimizer_max_sel_args", num(16000, 0, 4294967295)).no_effect(OPTIMIZER).doc("Of the optimizer.");
             OptimizerMaxSelArgWeight = Setting::both("optimizer_max_sel_arg_weight", num(32000, 0, 4294967295)).no_effect(OPTIMIZER).doc("Of the optimizer.");
             OptimizerSelectivitySamplingLimit = Setting::both("optimizer_selectivity_sampling_limit", num(100, 10, 4294967295)).no_effect(OPTIMIZER).doc("Of the optimizer.");
-            OptimizerTrace = Setting::both("optimizer_trace", text("enabled=off")).no_effect(OPTIMIZER).doc("Of the optimizer.");
-            OptimizerTraceMaxMemSize = Setting::both("optimizer_trace_max_mem_size", num(1048576, 0, 18446744073709551615)).no_effect(OPTIMIZER).doc("Of the optimizer.");
             PerformanceSchemaAccountsSize = Setting::global("performance_schema_accounts_size", text("-1")).read_only().no_effect(NO_PERFORMANCE_SCHEMA).doc("Of the performance schema.");
             PerformanceSchemaDigestsSize = Setting::global("performance_schema_digests_size", text("-1")).read_only().no_effect(NO_PERFORMANCE_SCHEMA).doc("Of the performance schema.");
             PerformanceSchemaEventsStagesHistoryLongSize = Setting::global("performance_schema_events_stages_history_long_size", text("-1")).read_only().no_effect(NO_PERFORMANCE_SCHEMA).doc("Of the performance schema.");

@@ -21,6 +21,7 @@ macro_rules! counters {
 counters! {
     AbortedClients = "Aborted_clients";
     AbortedConnects = "Aborted_connects";
+    AbortedConnectsPreauth = "Aborted_connects_preauth";
     AccessDeniedErrors = "Access_denied_errors";
     BytesReceived = "Bytes_received";
     BytesSent = "Bytes_sent";
@@ -193,8 +194,11 @@ counters! {
     ComXaRecover = "Com_xa_recover";
     ComXaRollback = "Com_xa_rollback";
     ComXaStart = "Com_xa_start";
+    ConnectionErrorsAccept = "Connection_errors_accept";
+    ConnectionErrorsInternal = "Connection_errors_internal";
     ConnectionErrorsMaxConnections = "Connection_errors_max_connections";
     Connections = "Connections";
+    ExecutedEvents = "Executed_events";
     MasterGtidWaitCount = "Master_gtid_wait_count";
     MasterGtidWaitTime = "Master_gtid_wait_time";
     MasterGtidWaitTimeouts = "Master_gtid_wait_timeouts";

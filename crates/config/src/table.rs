@@ -186,6 +186,8 @@ with_inert_settings! { settings! {
         .doc("Memory for the statistics of statements by digest (information_schema.COHORT_STATEMENTS). When it is full, the least used statements are merged into one row. 0: count statements by kind only.").unit("bytes");
     StatementSamples = Setting::global("statement_samples", flag(true)).acts(Statement)
         .doc("Keep an example of each statement for information_schema.COHORT_STATEMENTS, with secrets masked.");
+    StatementStatisticsKept = Setting::global("statement_statistics_kept", flag(false)).read_only()
+        .doc("Keep the statistics of statements over a restart, in the file statement_statistics.bin of the data directory. It is written at a clean stop, without examples and plans. After a crash the statistics of the last clean stop are read.");
     SysSchema = Setting::global("sys_schema", flag(true)).read_only()
         .doc("Create the schema sys in a data directory that has never had one. A schema of this name that exists is never changed, and one that was dropped is not created again.");
     CohortTrace = Setting::both("cohort_trace", flag(false)).acts(Session).no_option()
@@ -364,7 +366,6 @@ with_inert_settings! { settings! {
     InnodbUndoTablespaces = Setting::inert("innodb_undo_tablespaces", num(0, 0, 127), INNODB).read_only().doc("InnoDB undo files.");
     InnodbTempDataFilePath = Setting::inert("innodb_temp_data_file_path", text("ibtmp1:12M:autoextend"), INNODB).read_only().doc("InnoDB's temporary tablespace.");
     InnodbSortBufferSize = Setting::inert("innodb_sort_buffer_size", num(1 << 20, 65_536, 64 << 20), INNODB).read_only().doc("Buffer of InnoDB index creation.").unit("bytes");
-    InnodbVersion = Setting::fact("innodb_version", text("10.11.99")).doc("Version of InnoDB that tools ask for.");
     KeyBufferSize = Setting::inert("key_buffer_size", blocks(128 << 20, 0, u64::MAX, 4096), MYISAM).doc("MyISAM's index cache.").unit("bytes");
     MyisamSortBufferSize = Setting::inert("myisam_sort_buffer_size", num(134_216_704, 4096, u64::MAX), MYISAM).doc("Buffer of MyISAM index creation.").unit("bytes");
     MyisamRecoverOptions = Setting::inert("myisam_recover_options", text("BACKUP,QUICK"), MYISAM).read_only().doc("Repair of MyISAM tables.");
@@ -457,6 +458,8 @@ with_inert_settings! { settings! {
     OptimizerSwitch = Setting::both("optimizer_switch", text("index_merge=off,index_condition_pushdown=on,mrr=off,derived_merge=on,semijoin=on,join_cache_hashed=on")).no_effect(OPTIMIZER).doc("Strategies of the optimizer.");
     OptimizerSearchDepth = Setting::both("optimizer_search_depth", num(62, 0, 62)).no_effect(OPTIMIZER).doc("Tables whose order is searched at once.");
     OptimizerPruneLevel = Setting::both("optimizer_prune_level", num(2, 0, 2)).no_effect(OPTIMIZER).doc("Leave out unlikely plans.");
+    OptimizerTrace = Setting::both("optimizer_trace", word(0, &["enabled=off", "enabled=on"])).acts(Plan).doc("Keep the decisions of the planner about a statement for information_schema.OPTIMIZER_TRACE.");
+    OptimizerTraceMaxMemSize = Setting::both("optimizer_trace_max_mem_size", num(1048576, 0, 18446744073709551615)).acts(Statement).doc("Maximum length of the text in information_schema.OPTIMIZER_TRACE; at most 16 MiB.").unit("bytes");
     OptimizerUseConditionSelectivity = Setting::both("optimizer_use_condition_selectivity", num(4, 1, 5)).no_effect(OPTIMIZER).doc("How conditions are estimated.");
     UseStatTables = Setting::both("use_stat_tables", word(4, &["NEVER", "COMPLEMENTARY", "PREFERABLY", "COMPLEMENTARY_FOR_QUERIES", "PREFERABLY_FOR_QUERIES"])).no_effect(OPTIMIZER).doc("Use tables of statistics.");
     EqRangeIndexDiveLimit = Setting::both("eq_range_index_dive_limit", num(200, 0, U32)).no_effect(OPTIMIZER).doc("Ranges that are estimated one by one.");
@@ -505,6 +508,8 @@ with_inert_settings! { settings! {
         .doc("Require a login for /metrics and the figures of the console from other addresses than loopback: by account, or by the token of metrics_token_file. OFF: any client that can connect can read all counters. Statements, sessions, settings and KILL always require a login by account.");
     MetricsTokenFile = Setting::global("metrics_token_file", path("")).read_only()
         .doc("File with the token that a scraper presents as Authorization: Bearer, relative to the data directory. It is read at each request. Empty: there is no token.");
+    MetricsDigests = Setting::global("metrics_digests", num(0, 0, 50)).acts(Statement)
+        .doc("Number of statements of which /metrics has figures of their own, labelled by DIGEST: those with most time. 0: none. Each adds six series.");
     MetricsHosts = Setting::global("metrics_hosts", text("")).read_only()
         .doc("Host names under which metrics_port may be addressed, separated by commas, in addition to localhost and IP addresses. A request for another host is rejected with status 421.");
     MetricsHistory = Setting::global("metrics_history", flag(true)).read_only()

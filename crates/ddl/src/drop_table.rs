@@ -11,6 +11,7 @@ use cohort_sql::ast::{DropTable, ObjectName, RenameTable};
 use cohort_sql::print::quoted_name;
 use cohort_types::{SqlError, SqlResult};
 
+use super::performance::truncate_statistics;
 use super::work::{
     Changes, LogText, catalog, check_table_name, commit, enter_schema, lock_schema, lock_table,
     lock_table_name, refuse_virtual, report_table, schema_of,
@@ -114,7 +115,7 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
     }
     let schema = schema_of(ctx, name)?;
     if schema.eq_ignore_ascii_case("performance_schema") {
-        return truncate_statistics(ctx, &name.name.to_ascii_lowercase());
+        return truncate_statistics(ctx, &name.name);
     }
     if ctx.db.catalog().view(&schema, &name.name).is_some() {
         lock_table_name(ctx, &schema, &name.name, MetadataMode::SharedRead)?;
@@ -140,38 +141,6 @@ pub(super) fn truncate(ctx: &mut StatementContext<'_>, name: &ObjectName) -> Sql
     }
     changes.catalog.push(CatalogChange::PutTable(empty));
     commit(ctx, changes, LogText::AsWritten)?;
-    Ok(DdlOutcome::default())
-}
-
-/// Runs TRUNCATE of a table of `performance_schema`, which resets what it sums up. Sums by account and by
-/// connection are reset together, and with the statistics of `userstat`.
-fn truncate_statistics(ctx: &StatementContext<'_>, name: &str) -> SqlResult<DdlOutcome> {
-    const SCHEMA: &str = "performance_schema";
-    let db = ctx.db;
-    match name {
-        "events_statements_summary_by_digest"
-        | "events_statements_summary_global_by_event_name"
-        | "events_statements_histogram_by_digest"
-        | "events_statements_histogram_global" => db.statements.reset(),
-        "events_statements_summary_by_account_by_event_name"
-        | "events_statements_summary_by_host_by_event_name"
-        | "events_statements_summary_by_thread_by_event_name"
-        | "events_statements_summary_by_user_by_event_name" => db.processes.reset_sums(),
-        "events_statements_current" | "events_statements_history" => {
-            db.processes.all().iter().for_each(|process| process.events().clear());
-        }
-        "events_statements_history_long" => db.events.clear_long(),
-        "table_io_waits_summary_by_table" | "table_io_waits_summary_by_index_usage" => {
-            for (_, usage) in db.tables.usages() {
-                usage.reset_table();
-                usage.reset_indexes();
-            }
-        }
-        // Tables without rows.
-        _ if db.virtual_table(SCHEMA, name).is_some()
-            && (name.contains("_summary_") || name.starts_with("events_")) => {}
-        _ => return Err(SqlError::no_such_table(SCHEMA, name)),
-    }
     Ok(DdlOutcome::default())
 }
 

@@ -94,6 +94,7 @@ mod options;
 mod orphans;
 mod page_format;
 mod password_check;
+mod performance;
 mod program;
 mod proxy;
 mod rebuild;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use cohort_catalog::{ROWS, Table};
 use cohort_expr::{EvalContext, SortKey, compare_rows, sort_rows};
 use cohort_query::count_sort;
-use cohort_run::{NodeCounters, NodeProfile, Sorted, nanos_since};
+use cohort_run::{NodeCounters, Sorted, spent_since};
 use cohort_types::{Columns, SqlResult, Value, row_memory_bytes};
 
 use crate::target_plan::TargetPlan;
 use cohort_optimize::{ReadMode, Spans};
 use cohort_row::{CursorOptions, KeySpan, TableCursor, TableWriter, resolve, row_done};
 use cohort_session::StatementContext;
-use cohort_trx::WaitPolicy;
+use cohort_trx::{Counted, WaitPolicy};
 
 /// When rows may be changed, relative to the scan that finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl TargetPlan {
         let (start, counters) = (profile.clock(), profile.counters(self.part));
         counters.count(1, 0, 0);
         let outcome = self.for_each_row(ctx, wait, order, written, Some(counters), change);
-        counters.add(NodeProfile { nanos: nanos_since(start), ..NodeProfile::default() });
+        counters.spend(&spent_since(start));
         outcome
     }
 
@@ -75,6 +75,8 @@ impl TargetPlan {
     ) -> SqlResult<()> {
         if matches!(self.access.spans, Spans::Full) {
             ctx.session.statement.reads_whole_table.set(true);
+            let is_delete = written.is_empty();
+            ctx.trx.counts().count(if is_delete { Counted::DeleteScan } else { Counted::UpdateScan });
         }
         let mut writer = TableWriter::open(ctx.trx, &self.table)?;
         writer.narrow_images(ctx.trx, written.iter().copied());

@@ -6,8 +6,8 @@ use cohort_catalog::Table;
 use cohort_config::VarId;
 use cohort_expr::{Expr, SortKey};
 use cohort_optimize::{
-    Access, Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, PartId, RowCosts, Spans, WantedOrder,
-    conditions,
+    Access, Candidates, Columns, Condition, LOCKED_ENTRIES_MIN, PartId, RowCosts, Spans, Statistics,
+    WantedOrder, conditions,
 };
 use cohort_plan::conjuncts::{self, all_of};
 use cohort_plan::{Binder, Clause, PlanContext, Scope, allowed_indexes, bind_plain_limit};
@@ -64,10 +64,13 @@ pub fn plan_target(
         }
     }
     let limit = bind_plain_limit(ctx, limit)?.count;
+    let stats = PlanStatistics::new(session, ctx);
+    let traced =
+        stats.trace().map(|trace| trace.begin_table(1, table.alias.as_deref().unwrap_or(&base.name.table)));
     let choice = Candidates {
         table: &base,
         first_slot: 0,
-        stats: &PlanStatistics::new(session, ctx),
+        stats: &stats,
         entries_min: entries_for_change(session),
         allowed,
         forced,
@@ -77,6 +80,7 @@ pub fn plan_target(
         costs: RowCosts::BY_ROWS,
     }
     .choose();
+    drop(traced);
     if choice.ordered {
         sort.clear();
     }

@@ -41,7 +41,7 @@
 
 use std::sync::Arc;
 
-use cohort_base::CommitSeq;
+use cohort_base::{CommitSeq, EngineWork};
 use cohort_engine::EngineError;
 
 use crate::trx_record::{TrxRecord, TrxState};
@@ -71,7 +71,11 @@ impl Versions {
             let older = record.undo(at.undo)?;
             // At `Latest`, the writer may have been ordered since the first check, and the version that it
             // replaced freed.
-            return Ok(if horizon.sees_record(&record) { Shown::Entry } else { Shown::Older(older) });
+            if horizon.sees_record(&record) {
+                return Ok(Shown::Entry);
+            }
+            EngineWork::old_row();
+            return Ok(Shown::Older(older));
         }
         Err(EngineError::Corrupt("a chain of versions leads to a transaction that was dropped".to_owned()))
     }

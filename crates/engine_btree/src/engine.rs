@@ -354,6 +354,8 @@ impl Engine for BtreeEngine {
             ("Innodb_data_read", transfers.read_bytes.load(Ordering::Relaxed)),
             ("Innodb_data_writes", transfers.writes.load(Ordering::Relaxed)),
             ("Innodb_data_written", transfers.written_bytes.load(Ordering::Relaxed)),
+            ("Innodb_data_pending_reads", pool.pending_reads()),
+            ("Innodb_pages_created", pool.created.load(Ordering::Relaxed)),
             ("Innodb_pages_read", transfers.reads.load(Ordering::Relaxed)),
             ("Innodb_pages_written", transfers.writes.load(Ordering::Relaxed)),
             ("Innodb_buffer_pool_pages_flushed", transfers.writes.load(Ordering::Relaxed)),

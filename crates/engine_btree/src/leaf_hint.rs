@@ -15,6 +15,7 @@
 //!
 //! [`Frame::is_gone`]: crate::frame::Frame::is_gone
 
+use cohort_base::EngineWork;
 use cohort_engine::EngineError;
 
 use crate::frame::{Frame, Latch, Shared};
@@ -40,6 +41,7 @@ impl LeafHint {
     ) -> Result<Shared, EngineError> {
         if let Some(frame) = latched(&self.leaf, 0, key) {
             context.pool.hits.fetch_add(1, Ordering::Relaxed);
+            EngineWork::page_accessed();
             return Ok(frame);
         }
         if let Some(parent) = latched(&self.parent, 1, key) {

@@ -35,8 +35,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
-use cohort_base::{AbortOnUnwind, IndexId};
+use cohort_base::{AbortOnUnwind, EngineWork, IndexId};
 use cohort_engine::{EngineError, PageContents, PageInMemory, WaitSlotOf};
 
 use crate::frame::{Exclusive, Frame, Latch, Shared};
@@ -197,6 +198,8 @@ pub struct Pool {
     pub sleeps: AtomicU64,
     /// Number of prefetched pages.
     pub ahead: AtomicU64,
+    /// Number of new pages.
+    pub created: AtomicU64,
 }
 
 impl Drop for Pool {
@@ -219,6 +222,7 @@ impl Pool {
             wait_slot_of,
             sleeps: AtomicU64::new(0),
             ahead: AtomicU64::new(0),
+            created: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
@@ -379,6 +383,7 @@ impl Pool {
                     });
                 }
                 self.hits.fetch_add(1, Ordering::Relaxed);
+                EngineWork::page_accessed();
                 return Ok(Found::Latch(latch));
             }
         }
@@ -386,9 +391,12 @@ impl Pool {
             return Ok(self.load_as(index, id, touch)?.map_or(Found::Nothing, Found::Read));
         };
         let Some((mut frame, loading)) = self.enter_loading(id, touch) else { return Ok(Found::Nothing) };
-        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.count_read();
+        let start = Instant::now();
         match self.store.read_page_cached(index, id) {
             Ok(Some(page)) => {
+                EngineWork::page_accessed();
+                EngineWork::read_since(start);
                 frame.page = Some(page);
                 self.loaded(id, &loading, true);
                 self.evict_some();
@@ -405,6 +413,11 @@ impl Pool {
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.ask(Request { index, id, frame, loading: loading.clone() });
         Ok(Found::Later(Wait { loading, latch, wait_slot }))
+    }
+
+    fn count_read(&self) {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        EngineWork::page_read();
     }
 
     /// Makes a frame resident whose page is about to be read.
@@ -501,6 +514,7 @@ impl Pool {
             if let Some((frame, loading)) = self.enter_loading(id, Touch::Once) {
                 self.reads.fetch_add(1, Ordering::Relaxed);
                 self.ahead.fetch_add(1, Ordering::Relaxed);
+                EngineWork::page_prefetched();
                 self.ask(Request { index, id, frame, loading });
             }
         }
@@ -540,6 +554,11 @@ impl Pool {
         true
     }
 
+    /// Returns the number of pages that are being read, or are about to be.
+    pub fn pending_reads(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().loading.len() as u64).sum()
+    }
+
     /// Returns whether a caller waits for a page that no thread has started to read.
     pub fn is_behind(&self) -> bool {
         self.queue.is_behind()
@@ -555,6 +574,7 @@ impl Pool {
         let resident = shard.get(id)?;
         resident.is_used.store(true, Ordering::Relaxed);
         self.hits.fetch_add(1, Ordering::Relaxed);
+        EngineWork::page_accessed();
         Some(resident.latch.clone())
     }
 
@@ -567,8 +587,12 @@ impl Pool {
         let Some(mut frame) = self.enter_as(id, Frame::new(None), touch) else {
             return Ok(None);
         };
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        match self.store.read_page(index, id) {
+        self.count_read();
+        EngineWork::page_accessed();
+        let start = Instant::now();
+        let page = self.store.read_page(index, id);
+        EngineWork::read_since(start);
+        match page {
             Ok(page) => frame.page = Some(page),
             Err(error) => {
                 self.leave(id);
@@ -618,6 +642,7 @@ impl Pool {
     pub fn create(&self, page: Page) -> Exclusive {
         let id = page.id();
         debug_assert!(id.0 > 0, "a page without a number");
+        self.created.fetch_add(1, Ordering::Relaxed);
         self.enter(id, Frame::new(Some(page))).expect("a new page's number is not in use")
     }
 

@@ -27,8 +27,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
-use cohort_base::IndexId;
+use cohort_base::{EngineWork, IndexId};
 use cohort_engine::EngineError;
 
 use crate::changes::Changes;
@@ -80,9 +81,9 @@ impl Patience {
     fn sleep(&mut self, wait: Wait) {
         let Wait { loading, latch, wait_slot } = wait;
         self.pin = Some(latch);
-        if !loading.sleep(&wait_slot) {
-            self.reads_itself = true;
-        }
+        let start = Instant::now();
+        self.reads_itself |= !loading.sleep(&wait_slot);
+        EngineWork::read_since(start);
     }
 
     fn shared(

@@ -66,6 +66,7 @@ impl Session {
             let catalog = self.state.db.catalog();
             let around = self.state.statement.times_plans.replace(true);
             let outcome = self.in_statement(job, sink, |ctx, sink| {
+                ctx.session.set_traced_text(ctx.text);
                 let start = Instant::now();
                 let plan = Arc::new(make_plan(&catalog, ctx.session, job.params, job.source, statement)?);
                 plan.check_viewer(ctx.session)?;

@@ -104,7 +104,7 @@ impl Session {
             Err(error) => self.fail(&error, sink),
         }
         self.work.rows_affected = result.affected;
-        self.watched(watch, &text, (&[], &[]));
+        self.watched(watch, &text, (&[], &[]), sink);
         self.end_process();
     }
 
@@ -245,6 +245,10 @@ impl ResultSink for BulkResult<'_> {
         self.total.warnings += u32::from(ok.warnings);
     }
     fn error(&mut self, _: &SqlError) {}
+    fn bytes(&self) -> u64 {
+        self.out.bytes()
+    }
+
     fn is_dead(&self) -> bool {
         self.out.is_dead()
     }

@@ -20,7 +20,7 @@ use cohort_session::{Reached, RootTable, Roots, SessionNames, SessionState};
 use cohort_sql::Plannable;
 use cohort_sql::ast::{self, Statement, TriggerEvent};
 use cohort_table::is_current;
-use cohort_types::{Level, SqlError, SqlResult, Value, Warning};
+use cohort_types::{Level, Privilege, SqlError, SqlResult, Value, Warning};
 
 /// Estimated bytes of plan per byte of a view's text.
 const VIEW_BYTES_OF_A_BYTE: usize = 24;
@@ -132,6 +132,20 @@ impl CachedPlan {
     /// SELECT on the tables it reads.
     pub(crate) fn check_viewer(&self, session: &SessionState) -> SqlResult<()> {
         self.views.iter().try_for_each(|view| access::check_view_shown(session, view))
+    }
+
+    /// Checks that the account may see the trace of the plan: as in MariaDB, it needs SELECT on all tables,
+    /// may see the views, and may not act with the privileges of a definer.
+    fn check_tracer(&self, session: &SessionState) -> SqlResult<()> {
+        if session.identity.acts_as_definer {
+            return Err(SqlError::view_not_explainable());
+        }
+        self.check_viewer(session)?;
+        let may = |table: &Arc<Table>| {
+            let name = &table.name;
+            access::check_table(session, Privilege::Select, &name.schema, &name.table)
+        };
+        self.named.iter().filter(|table| !table.is_temporary()).try_for_each(may)
     }
 
     /// Returns true if the plan changes nothing outside of the session: a SELECT that locks no rows, has no
@@ -363,6 +377,27 @@ pub(crate) fn plan_with(
 }
 
 fn planned(
+    names: &SessionNames<'_>,
+    of: (&Arc<Catalog>, &SessionState),
+    params: &[Value],
+    source: ParamSource<'_>,
+    statement: &Statement,
+    is_shown: bool,
+) -> SqlResult<CachedPlan> {
+    let (_, session) = of;
+    if !session.optimizer.begin(&session.settings.vars) {
+        return plan_whole(names, of, params, source, statement, is_shown);
+    }
+    let mut made = plan_whole(names, of, params, source, statement, is_shown);
+    let may_see = made.as_ref().is_ok_and(|plan| plan.check_tracer(session).is_ok());
+    session.optimizer.end(may_see);
+    if let Ok(plan) = &mut made {
+        plan.reusable = false;
+    }
+    made
+}
+
+fn plan_whole(
     names: &SessionNames<'_>,
     (catalog, session): (&Arc<Catalog>, &SessionState),
     params: &[Value],

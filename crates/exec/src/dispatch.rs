@@ -50,7 +50,7 @@ use cohort_session::{
 use cohort_sql::ast::{self, Statement, Target};
 use cohort_sql::{Digest, ParseOptions, PlanKey};
 use cohort_table::definition_changed;
-use cohort_trx::SessionTrx;
+use cohort_trx::{Counted, SessionTrx};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, StoredColumns, Value, Warning, check_stack};
 
 use crate::account_tables;
@@ -344,6 +344,7 @@ impl Session {
     ) -> SqlResult<Option<(Arc<CachedPlan>, u64, Executed)>> {
         let catalog = self.state.db.catalog();
         self.in_statement(job, sink, |ctx, sink| {
+            ctx.session.set_traced_text(ctx.text);
             let plan = match make_plan(&catalog, ctx.session, job.params, job.source, statement) {
                 Ok(plan) => Arc::new(plan),
                 Err(error) if is_of_definitions(&error) => {
@@ -524,6 +525,9 @@ impl Session {
             Executed::Rows(counts) => {
                 (env.found_rows, env.row_count) = (counts.found, -1);
                 self.work.rows_sent = counts.sent;
+                if counts.sent == 0 {
+                    self.process.counts().count(Counted::EmptyQueries);
+                }
                 let columns = plan.columns().len();
                 let is_news = self.state.statement.columns_sent.get().is_some_and(|sent| sent != columns);
                 let mut status = self.status_for(job.more);
@@ -635,6 +639,9 @@ impl Session {
     ) {
         // The rows may depend on changes that are not durable (I5).
         self.trx.mark_observed();
+        if rows.is_empty() {
+            self.process.counts().count(Counted::EmptyQueries);
+        }
         let head = ResultHead { status: self.status_for(more), warnings };
         sink.start(columns, head);
         for row in rows {

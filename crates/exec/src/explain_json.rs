@@ -7,12 +7,13 @@
 //!
 //! # Missing
 //! - Costs, and `filtered` other than 100: the planner does not estimate them.
-//! - `r_engine_stats`: the pages that a statement reads are not counted.
+//! - `pages_updated` of `r_engine_stats`: pages are changed by the commit, for all transactions of a group.
 //! - For a query of one table, the time of grouping, sorting and duplicate removal is part of
 //!   `r_other_time_ms`.
 //! - The time of a table's conditions is part of `r_table_time_ms`.
 //! - A derived table that is the only table of its query shares one block with that query.
 
+use cohort_base::EngineWork;
 use cohort_dml::TargetPlan;
 use cohort_expr::Expr;
 use cohort_optimize::{Columns, JoinMethod, Node, PartId, Plan, Scan};
@@ -81,6 +82,21 @@ fn block(id: u32, inner: Members) -> Members {
 
 fn milliseconds(nanos: u64) -> Json {
     Json::Real(nanos as f64 / 1e6)
+}
+
+/// Returns the work of the engine. As in MariaDB, numbers that are 0 are left out. `lock_wait_time_ms` does
+/// not exist there.
+fn engine_stats(work: &EngineWork) -> Json {
+    let numbers = [
+        ("pages_accessed", work.pages_accessed),
+        ("pages_read_count", work.pages_read),
+        ("pages_prefetch_read_count", work.pages_prefetched),
+        ("old_rows_read", work.old_rows),
+    ];
+    let times = [("pages_read_time_ms", work.read_ns), ("lock_wait_time_ms", work.lock_wait_ns)];
+    let numbers = numbers.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name, Json::Number(n)));
+    let times = times.into_iter().filter(|(_, ns)| *ns > 0).map(|(name, ns)| (name, milliseconds(ns)));
+    Json::Object(numbers.chain(times).collect())
 }
 
 /// Returns the number of loops, and their total time if times were measured.
@@ -191,6 +207,9 @@ fn table_members(name: &str, line: Line, condition: Option<&Expr>, is_timed: boo
         members.extend(
             measured.other.filter(|_| is_timed).map(|nanos| ("r_other_time_ms", milliseconds(nanos))),
         );
+        if measured.read.loops > 0 && is_timed {
+            members.push(("r_engine_stats", engine_stats(&measured.read.engine)));
+        }
     }
     members.push(("filtered", Json::Number(100)));
     if let Some(measured) = measured {

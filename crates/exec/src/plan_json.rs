@@ -44,6 +44,7 @@ impl Json {
                 indent(depth, out);
                 out.push(']');
             }
+            Json::Object(members) if members.is_empty() => out.push_str("{}"),
             Json::Object(members) => {
                 out.push_str("{\n");
                 for (n, (name, value)) in members.iter().enumerate() {

@@ -257,7 +257,7 @@ impl Session {
             self.fail(&error, sink);
         }
         self.profiled(watch, text);
-        self.watched(watch, text, (param_at, params));
+        self.watched(watch, text, (param_at, params), sink);
         if let (Some(columns), Some(prepared)) =
             (self.state.statement.columns_sent.take(), self.prepared.by_id.get_mut(&id))
         {

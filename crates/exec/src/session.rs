@@ -18,11 +18,12 @@ use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult
 use hashbrown::HashMap;
 
 use crate::frame::{Frame, Pending, RememberedTexts};
+use crate::log_settings::LogSettings;
 use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
 use crate::program::running::RunningPrograms;
 use crate::shared_caches::SharedCaches;
-use crate::work::{PlanNotes, SlowEntry, Work};
+use crate::work::{SlowEntry, SlowNotes, Work};
 
 /// A connection's session. Dropping it rolls back the open transaction.
 pub struct Session {
@@ -53,7 +54,8 @@ pub struct Session {
     /// Text that EXECUTE has run; the audit log shows it instead of the EXECUTE statement.
     pub(crate) executed_text: Option<Arc<[u8]>>,
     /// Plan information of the running statement, for the slow log.
-    pub(crate) plan_notes: PlanNotes,
+    pub(crate) slow_notes: Option<Box<SlowNotes>>,
+    pub(crate) log_settings: LogSettings,
     /// Wall-clock time of the last reading. The clock is read at the start and at the end of each statement;
     /// all code that needs these times shares the readings.
     pub(crate) clock_us: u64,
@@ -121,7 +123,8 @@ impl Session {
             remembered: RememberedTexts::default(),
             work: Work::default(),
             executed_text: None,
-            plan_notes: PlanNotes::default(),
+            slow_notes: None,
+            log_settings: LogSettings::UNKNOWN,
             clock_us: 0,
         };
         session.bind_writer();
@@ -245,10 +248,13 @@ impl Session {
                 break;
             }
             any = true;
-            let watch = self.watch("Query", text);
+            let mut watch = self.watch("Query", text);
+            if at > 0 {
+                watch.replied = sink.bytes();
+            }
             let succeeded = self.run_text(text, more, sink);
             self.profiled(watch, rest);
-            self.watched(watch, text, (&[], &[]));
+            self.watched(watch, text, (&[], &[]), sink);
             if !succeeded || !more {
                 break;
             }
@@ -380,6 +386,7 @@ impl Session {
             (self.state.identity.account_limits.take(), self.state.identity.role.take());
         let shared = shared_by(&self.trx);
         self.state = SessionState::new(db, info, kill, group_commit, memory, shared, Origin::Client);
+        self.log_settings = LogSettings::UNKNOWN;
         (self.state.identity.account_limits, self.state.identity.role) = (account_limits, role);
         self.state.set_schema(schema);
         self.bind_writer();

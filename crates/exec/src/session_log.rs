@@ -3,19 +3,23 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use cohort_base::EngineWork;
 use cohort_config::{Counter, VarId};
+use cohort_protocol::ResultSink;
 use cohort_run::PlanProfile;
 use cohort_session::{
     ConnectionEvent, LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, StatementLog, append_statement, shown,
 };
 use cohort_sql::message_without_secrets;
+use cohort_trx::Counted;
 use cohort_types::{Time, Value};
 
 use crate::cached_plan::Planned;
 use crate::frame::Ended;
+use crate::log_settings::LogSettings;
 use crate::session::Session;
-use crate::slow_plan::{Verbosity, plan_lines};
-use crate::work::{PlanNotes, SlowEntry, seconds};
+use crate::slow_plan::{PlanNumbers, Verbosity, plan_lines, reads_ns};
+use crate::work::{SlowEntry, SlowNotes, seconds};
 
 /// Measurements of a running statement, for the slow log.
 #[derive(Clone, Copy)]
@@ -25,22 +29,57 @@ pub(crate) struct Watch {
     profiled: bool,
     /// True if the audit log will contain the statement.
     audited: bool,
+    /// Bytes of the replies to the statements before it, of the same command.
+    pub replied: u64,
 }
 
 impl Session {
+    /// Returns the settings that every statement needs, for the logs.
+    #[inline]
+    pub(crate) fn log_settings(&mut self) -> &LogSettings {
+        if self.log_settings.version != self.state.settings.vars.version() {
+            self.read_log_settings();
+        }
+        &self.log_settings
+    }
+
+    #[cold]
+    fn read_log_settings(&mut self) {
+        let vars = &self.state.settings.vars;
+        self.log_settings = LogSettings {
+            version: vars.version(),
+            traces: vars.flag(VarId::CohortTrace),
+            profiles: vars.flag(VarId::Profiling),
+            measures: self.verbosity().measures(),
+            slow_us: (vars.double(VarId::LongQueryTime) * 1e6) as u64,
+        };
+    }
+
     /// Begins the measurements of a statement at the last clock reading, and writes it to the general log.
     pub(crate) fn watch(&mut self, command: &str, text: &[u8]) -> Watch {
         self.begin_frame();
         if self.state.db.globals.flag(VarId::GeneralLog) {
             self.log_general(command, text);
         }
-        let profiled = self.state.settings.vars.flag(VarId::Profiling);
-        if self.verbosity().is_about_plans() && self.has_slow_log() {
-            self.state.statement.times_plans.set(true);
-            self.plan_notes = PlanNotes { began_us: self.clock_us, lines: String::new() };
+        let LogSettings { profiles: profiled, measures, .. } = *self.log_settings();
+        if measures && self.has_slow_log() {
+            self.begin_slow_notes();
         }
         let audited = self.state.audit_begins();
-        Watch { began_us: self.clock_us, profiled, audited }
+        Watch { began_us: self.clock_us, profiled, audited, replied: 0 }
+    }
+
+    /// Begins to measure what `log_slow_verbosity` asks for.
+    #[cold]
+    fn begin_slow_notes(&mut self) {
+        self.state.statement.times_plans.set(true);
+        let is_about_engines = self.verbosity().is_about_engines();
+        let engine = is_about_engines.then(|| {
+            self.begin_stages();
+            EngineWork::here()
+        });
+        let notes = SlowNotes { began_us: self.clock_us, engine, ..SlowNotes::default() };
+        self.slow_notes = Some(Box::new(notes));
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -52,9 +91,8 @@ impl Session {
     }
 
     /// Returns true if a statement with this duration belongs in the slow log.
-    fn is_slow(&self, took_us: u64) -> bool {
-        let vars = &self.state.settings.vars;
-        took_us as f64 > vars.double(VarId::LongQueryTime) * 1e6 || self.reads_unindexed()
+    fn is_slow(&mut self, took_us: u64) -> bool {
+        took_us > self.log_settings().slow_us || self.reads_unindexed()
     }
 
     /// Returns true if the running statement belongs in the slow log because it reads a whole table.
@@ -65,33 +103,57 @@ impl Session {
 
     /// Formats the slow-log lines about a plan that has run within the statement, if it was slow.
     pub(crate) fn note_plan(&mut self, plan: &Planned, profile: &PlanProfile) {
-        let took_us = self.state.db.clock.wall_us().saturating_sub(self.plan_notes.began_us);
-        if self.is_slow(took_us) {
-            self.plan_notes.lines = plan_lines(plan, profile, &self.verbosity());
+        let Some(notes) = &self.slow_notes else { return };
+        let took_us = self.state.db.clock.wall_us().saturating_sub(notes.began_us);
+        // A held statement may become slow.
+        if !self.is_slow(took_us) && self.trx.hold_until() <= self.state.db.commit.acknowledged() {
+            return;
+        }
+        let mut numbers = PlanNumbers::default();
+        let mut now = self.plan_counts;
+        if let Some(before) = now.update(self.process.counts()) {
+            for (counter, n) in now.since(&before) {
+                match counter {
+                    Counted::CreatedTmpTables => numbers.tmp_tables = n,
+                    Counted::CreatedTmpDiskTables => numbers.tmp_disk_tables = n,
+                    Counted::SortMergePasses => numbers.merge_passes = n,
+                    _ => {}
+                }
+            }
+        }
+        let (lines, reads_ns) =
+            (plan_lines(plan, profile, &numbers, &self.verbosity()), reads_ns(plan, profile));
+        if let Some(notes) = &mut self.slow_notes {
+            (notes.plan, notes.reads_ns) = (lines, reads_ns);
         }
     }
 
     /// Ends the measurements of a statement, reads the clock and writes the slow log and the audit log.
     /// `params` are the values of a prepared statement and their positions in its text.
-    pub(crate) fn watched(&mut self, watch: Watch, text: &[u8], params: (&[u32], &[Value])) {
+    pub(crate) fn watched(
+        &mut self,
+        watch: Watch,
+        text: &[u8],
+        params: (&[u32], &[Value]),
+        sink: &dyn ResultSink,
+    ) {
         // A statement that enables the audit log is logged, too.
         if watch.audited || self.state.audit_begins() {
             self.audit_statement(text, params);
         }
         let ended = self.end_frame(text);
-        let notes = match self.state.statement.times_plans.replace(false) {
-            true => {
-                self.state.statement.measure(None);
-                std::mem::take(&mut self.plan_notes).lines
-            }
-            false => String::new(),
-        };
+        let notes = self.slow_notes.take();
+        if notes.is_some() {
+            self.state.statement.times_plans.set(false);
+            self.state.statement.measure(None);
+        }
         if !ended.is_held && !self.is_slow(ended.took_us) {
             return;
         }
-        let entry = self.has_slow_log().then(|| {
+        let mut entry = self.has_slow_log().then(|| {
             let text = self.expanded(text, params);
-            self.slow_entry(&Slow { watch, ended: &ended, text: &text, notes: &notes })
+            let bytes = sink.bytes().saturating_sub(watch.replied);
+            self.slow_entry(&Slow { watch, ended: &ended, text: &text, bytes, notes: notes.as_deref() })
         });
         if ended.is_held {
             let is_slow = self.reads_unindexed();
@@ -99,6 +161,11 @@ impl Session {
             return;
         }
         self.state.db.status.count(Counter::SlowQueries);
+        if let Some(entry) = &mut entry
+            && entry.has_steps
+        {
+            entry.add_steps(&self.trx.client().trace.steps());
+        }
         if let Some(entry) = entry {
             self.write_slow(entry, ended.took_us);
         }
@@ -196,13 +263,17 @@ impl Session {
         let mut tail = String::new();
         let _ = writeln!(
             tail,
-            "  Lock_time: {}  Rows_sent: {}  Rows_examined: {}\n# Rows_affected: {}  Bytes_sent: 0",
+            "  Lock_time: {}  Rows_sent: {}  Rows_examined: {}\n# Rows_affected: {}  Bytes_sent: {}",
             seconds(slow.ended.lock_wait_us),
             work.rows_sent,
             slow.ended.rows_read,
-            work.rows_affected
+            work.rows_affected,
+            slow.bytes
         );
-        tail.push_str(slow.notes);
+        let steps_at = tail.len();
+        if let Some(notes) = slow.notes {
+            tail.push_str(&notes.lines());
+        }
         if self.verbosity().logs_warnings() {
             self.append_warnings(slow.text, &mut tail);
         }
@@ -226,7 +297,9 @@ impl Session {
             Value::UInt(self.state.info.id.0),
             Value::UInt(work.rows_affected),
         ];
-        SlowEntry { began_us: slow.watch.began_us, head, tail, row, text_bytes: text.len() }
+        let has_steps = slow.notes.is_some_and(|notes| notes.engine.is_some());
+        let began_us = slow.watch.began_us;
+        SlowEntry { began_us, head, tail, steps_at, row, text_bytes: text.len(), has_steps }
     }
 
     fn append_warnings(&self, text: &[u8], entry: &mut String) {
@@ -302,6 +375,7 @@ struct Slow<'t> {
     watch: Watch,
     ended: &'t Ended,
     text: &'t [u8],
-    /// Lines about the plan.
-    notes: &'t str,
+    /// Bytes of its reply.
+    bytes: u64,
+    notes: Option<&'t SlowNotes>,
 }

@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use cohort_catalog::Table;
+use cohort_dml::TargetPlan;
 use cohort_expr::Expr;
 use cohort_optimize::{Access, JoinMethod, Node, Plan, Spans};
-use cohort_query::{DirectPlan, PlanBody};
+use cohort_query::{DirectPlan, PlanBody, QueryPlan};
 use cohort_run::PlanProfile;
 use cohort_types::Value;
 
@@ -18,8 +19,10 @@ use crate::explain_access::Measures;
 pub(crate) struct Verbosity(pub(crate) u64);
 
 impl Verbosity {
+    const INNODB: u64 = 1;
     const QUERY_PLAN: u64 = 2;
     const EXPLAIN: u64 = 4;
+    const ENGINE: u64 = 8;
     const WARNINGS: u64 = 16;
     const FULL: u64 = 32;
 
@@ -27,9 +30,14 @@ impl Verbosity {
         self.0 & (part | Verbosity::FULL) != 0
     }
 
-    /// Returns true if operator statistics are needed.
-    pub(crate) fn is_about_plans(&self) -> bool {
-        self.has(Verbosity::QUERY_PLAN | Verbosity::EXPLAIN)
+    /// Returns true if statements must be measured.
+    pub(crate) fn measures(&self) -> bool {
+        self.has(Verbosity::QUERY_PLAN | Verbosity::EXPLAIN | Verbosity::ENGINE | Verbosity::INNODB)
+    }
+
+    /// Returns true if entries show the work of engines, and the steps of commits.
+    pub(crate) fn is_about_engines(&self) -> bool {
+        self.has(Verbosity::ENGINE | Verbosity::INNODB)
     }
 
     pub(crate) fn logs_warnings(&self) -> bool {
@@ -49,11 +57,28 @@ struct Traits {
     keeps_the_first: bool,
 }
 
+/// Numbers of a statement's plan that its session counts.
+#[derive(Default)]
+pub(crate) struct PlanNumbers {
+    pub tmp_tables: u64,
+    pub tmp_disk_tables: u64,
+    pub merge_passes: u64,
+}
+
 /// Returns the slow-log lines about a plan that ran with operator statistics.
-pub(crate) fn plan_lines(plan: &Planned, profile: &PlanProfile, verbosity: &Verbosity) -> String {
+pub(crate) fn plan_lines(
+    plan: &Planned,
+    profile: &PlanProfile,
+    numbers: &PlanNumbers,
+    verbosity: &Verbosity,
+) -> String {
     let mut lines = String::new();
     if verbosity.has(Verbosity::QUERY_PLAN) {
-        lines.push_str(&Traits::of(plan, profile).lines());
+        if numbers.tmp_tables > 0 {
+            let PlanNumbers { tmp_tables, tmp_disk_tables, .. } = numbers;
+            let _ = writeln!(lines, "# Tmp_tables: {tmp_tables}  Tmp_disk_tables: {tmp_disk_tables}");
+        }
+        lines.push_str(&Traits::of(plan, profile).lines(numbers.merge_passes));
     }
     if verbosity.has(Verbosity::EXPLAIN) {
         let (columns, rows) = explain(plan, false, Some(profile), &NothingKnown);
@@ -89,19 +114,38 @@ impl Known for NothingKnown {
     }
 }
 
+/// Returns the query of a statement, and the table that it changes, if that is read without a query.
+fn parts_of(plan: &Planned) -> (Option<&QueryPlan>, Option<&TargetPlan>) {
+    match plan {
+        Planned::Query(query) => (Some(query), None),
+        Planned::Insert(insert) => (insert.query(), None),
+        Planned::Joined(change) => (Some(change.source()), None),
+        Planned::Update(update) => (None, Some(update.target())),
+        Planned::Delete(delete) => (None, Some(delete.target())),
+    }
+}
+
+/// Returns the nanoseconds that a plan spent in reads of its tables.
+pub(crate) fn reads_ns(plan: &Planned, profile: &PlanProfile) -> u64 {
+    let (query, target) = parts_of(plan);
+    let of_target = target.map_or(0, |target| profile.of(target.part).nanos);
+    let of_query = query.map_or(0, |query| {
+        let measures = Measures::of_query(profile, query);
+        match &query.body {
+            PlanBody::Direct(_) => measures.reads(DirectPlan::READS).read.nanos,
+            PlanBody::Tree(tree) => {
+                let mut sum = 0;
+                tree.each_scan(&mut |scan| sum += measures.reads(scan.part).read.nanos);
+                sum
+            }
+        }
+    });
+    of_target + of_query
+}
+
 impl Traits {
     fn of(plan: &Planned, profile: &PlanProfile) -> Traits {
-        let query = match plan {
-            Planned::Query(query) => Some(query),
-            Planned::Insert(insert) => insert.query(),
-            Planned::Joined(change) => Some(change.source()),
-            Planned::Update(_) | Planned::Delete(_) => None,
-        };
-        let target = match plan {
-            Planned::Update(update) => Some(update.target()),
-            Planned::Delete(delete) => Some(delete.target()),
-            _ => None,
-        };
+        let (query, target) = parts_of(plan);
         let mut traits = Traits::default();
         if let Some(target) = target {
             traits.full_scan = matches!(target.access.spans, Spans::Full);
@@ -163,14 +207,14 @@ impl Traits {
     }
 
     /// Returns an empty text if no property is set.
-    fn lines(&self) -> String {
+    fn lines(&self, merge_passes: u64) -> String {
         if !(self.full_scan || self.full_join || self.temporary || self.sorts) {
             return String::new();
         }
         let word = |is: bool| if is { "Yes" } else { "No" };
         format!(
             "# Full_scan: {}  Full_join: {}  Tmp_table: {}  Tmp_table_on_disk: {}\n\
-             # Filesort: {}  Filesort_on_disk: {}  Merge_passes: 0  Priority_queue: {}\n",
+             # Filesort: {}  Filesort_on_disk: {}  Merge_passes: {merge_passes}  Priority_queue: {}\n",
             word(self.full_scan),
             word(self.full_join),
             word(self.temporary),

@@ -7,7 +7,7 @@ use cohort_config::{Counter, VarId};
 use cohort_observe::{Measure, Measured, StatementEvent};
 use cohort_session::{EventKind, StatementTrace, shown};
 use cohort_sql::StatementDigest;
-use cohort_trx::PlanCounts;
+use cohort_trx::{Counted, PlanCounts};
 
 use crate::explain_tree::tree_text;
 use crate::frame::{Ended, Frame, Pending};
@@ -37,7 +37,7 @@ impl Session {
         if self.state.db.events.is_on() {
             self.frame.begin_event(&self.process);
         }
-        if self.state.settings.vars.flag(VarId::CohortTrace) {
+        if self.log_settings().traces {
             self.begin_trace();
         }
     }
@@ -99,6 +99,9 @@ impl Session {
             0 => u64::from(self.diagnostics.count_for_client()),
             _ => 0,
         };
+        if self.work.rows_sent > 0 {
+            self.process.counts().count_many(Counted::RowsSent, self.work.rows_sent);
+        }
         let mut measured = self.frame.measured(&self.process, &self.work, warnings, &mut self.plan_counts);
         measured.add(Measure::NoIndexUsed, u64::from(self.state.statement.reads_whole_table.get()));
         let wants_sample = match &self.frame.statement {
@@ -143,12 +146,17 @@ impl Session {
     /// Begins to trace the running statement.
     #[cold]
     pub(crate) fn begin_trace(&mut self) {
+        self.begin_stages();
+        self.frame.is_traced = true;
+    }
+
+    /// Begins to trace the steps of commits. Those of the statement that was traced before are kept.
+    pub(crate) fn begin_stages(&mut self) {
         let trace = &self.trx.client().trace;
         if let Some(former) = self.state.trace.get_mut() {
             former.steps.get_or_insert_with(|| trace.steps());
         }
         trace.begin();
-        self.frame.is_traced = true;
     }
 
     /// Keeps the durations of the running statement. The steps of its commit may follow.
@@ -224,7 +232,8 @@ impl Session {
         let long_ns = self.state.settings.vars.double(VarId::LongQueryTime) * 1e9;
         let db = &self.state.db;
         let now_ns = db.clock.monotonic_ns();
-        for mut pending in self.pending.drain(..) {
+        let last = self.pending.len() - 1;
+        for (n, mut pending) in self.pending.drain(..).enumerate() {
             let latency_ns = now_ns.saturating_sub(pending.frame.began_ns);
             pending.measured.add(Measure::Latency, latency_ns);
             if pending.is_own {
@@ -243,6 +252,13 @@ impl Session {
             }
             if pending.is_slow || latency_ns as f64 > long_ns {
                 db.status.count(Counter::SlowQueries);
+                // A later statement of the same command has reset the steps.
+                if let Some(entry) = &mut pending.slow
+                    && entry.has_steps
+                    && n == last
+                {
+                    entry.add_steps(&self.trx.client().trace.steps());
+                }
                 self.slow_entries.extend(pending.slow.map(|entry| (entry, latency_ns / 1000)));
             }
         }

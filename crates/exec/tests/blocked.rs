@@ -226,6 +226,8 @@ fn requests_that_block_others_are_waiting() {
     until(&mut c, waiting, |answer| answer.ends_with("\n2\n"));
     let granted = c.run("SELECT THREAD_ID FROM performance_schema.data_locks WHERE LOCK_STATUS = 'GRANTED'");
     assert_eq!(granted, "THREAD_ID\n1\n");
+    let data = c.run("SELECT DISTINCT LOCK_DATA FROM performance_schema.data_locks");
+    assert_eq!(data, "LOCK_DATA\n1\n");
     a.ok("COMMIT");
     waiters.into_iter().for_each(|waiter| assert!(waiter.join().expect("no panic").starts_with("OK")));
 }
@@ -294,7 +296,8 @@ fn the_last_deadlock_is_shown() {
         "thread 1, rolled back",
         "UPDATE t SET v = 8 WHERE id = 2",
         "UPDATE t SET v = 7 WHERE id = 1",
-        "of index PRIMARY of `test`.`t`",
+        "waits for lock X on row 2 of index PRIMARY of `test`.`t`",
+        "waits for lock X on row 1 of index PRIMARY of `test`.`t`",
     ] {
         assert!(status.contains(part), "{part}: {status}");
     }

@@ -102,35 +102,69 @@ pub(super) fn buffer_pages(out: &SchemaTable, _: &WantedNames, ctx: &mut Stateme
     outcome.map(|()| rows)
 }
 
-/// InnoDB's name of a counter, its subsystem, and the corresponding variable of SHOW STATUS.
-const METRICS: &[(&str, &str, &str)] = &[
-    ("buffer_pool_reads", "buffer", "Innodb_buffer_pool_reads"),
-    ("buffer_pool_read_requests", "buffer", "Innodb_buffer_pool_read_requests"),
-    ("buffer_pool_read_ahead", "buffer", "Innodb_buffer_pool_read_ahead"),
-    ("buffer_pool_pages_data", "buffer", "Innodb_buffer_pool_pages_data"),
-    ("buffer_pool_pages_dirty", "buffer", "Innodb_buffer_pool_pages_dirty"),
-    ("os_data_fsyncs", "os", "Innodb_data_fsyncs"),
-    ("lock_deadlocks", "lock", "Innodb_deadlocks"),
-    ("lock_row_lock_current_waits", "lock", "Innodb_row_lock_current_waits"),
-    ("lock_row_lock_time", "lock", "Innodb_row_lock_time"),
-    ("lock_row_lock_time_max", "lock", "Innodb_row_lock_time_max"),
-    ("lock_row_lock_time_avg", "lock", "Innodb_row_lock_time_avg"),
-    ("lock_row_lock_waits", "lock", "Innodb_row_lock_waits"),
-    ("trx_rseg_history_len", "transaction", "Innodb_history_list_length"),
+const COUNTER: &str = "status_counter";
+const VALUE: &str = "value";
+
+/// InnoDB's name of a counter, its subsystem, its type, and the corresponding variable of SHOW STATUS.
+#[rustfmt::skip]
+const METRICS: &[(&str, &str, &str, &str)] = &[
+    ("lock_deadlocks", "lock", VALUE, "Innodb_deadlocks"),
+    ("lock_timeouts", "lock", VALUE, LOCK_TIMEOUTS),
+    ("lock_row_lock_current_waits", "lock", VALUE, "Innodb_row_lock_current_waits"),
+    ("lock_row_lock_time", "lock", COUNTER, "Innodb_row_lock_time"),
+    ("lock_row_lock_time_max", "lock", VALUE, "Innodb_row_lock_time_max"),
+    ("lock_row_lock_waits", "lock", COUNTER, "Innodb_row_lock_waits"),
+    ("lock_row_lock_time_avg", "lock", VALUE, "Innodb_row_lock_time_avg"),
+    ("buffer_pool_size", "server", VALUE, "Innodb_buffer_pool_pages_total"),
+    ("buffer_pool_reads", "buffer", COUNTER, "Innodb_buffer_pool_reads"),
+    ("buffer_pool_read_requests", "buffer", COUNTER, "Innodb_buffer_pool_read_requests"),
+    ("buffer_pool_read_ahead", "buffer", COUNTER, "Innodb_buffer_pool_read_ahead"),
+    ("buffer_pool_pages_total", "buffer", VALUE, "Innodb_buffer_pool_pages_total"),
+    ("buffer_pool_pages_data", "buffer", VALUE, "Innodb_buffer_pool_pages_data"),
+    ("buffer_pool_bytes_data", "buffer", VALUE, "Innodb_buffer_pool_bytes_data"),
+    ("buffer_pool_pages_dirty", "buffer", VALUE, "Innodb_buffer_pool_pages_dirty"),
+    ("buffer_pool_bytes_dirty", "buffer", VALUE, "Innodb_buffer_pool_bytes_dirty"),
+    ("buffer_pool_pages_free", "buffer", VALUE, "Innodb_buffer_pool_pages_free"),
+    ("buffer_pages_created", "buffer", COUNTER, "Innodb_pages_created"),
+    ("buffer_pages_written", "buffer", COUNTER, "Innodb_pages_written"),
+    ("buffer_pages_read", "buffer", COUNTER, "Innodb_pages_read"),
+    ("buffer_data_reads", "buffer", COUNTER, "Innodb_data_read"),
+    ("buffer_data_written", "buffer", COUNTER, "Innodb_data_written"),
+    ("buffer_LRU_batch_flush_total_pages", "buffer", COUNTER, "Innodb_buffer_pool_pages_lru_flushed"),
+    ("buffer_LRU_batch_evict_total_pages", "buffer", COUNTER, "Innodb_buffer_pool_pages_lru_freed"),
+    ("os_data_reads", "os", COUNTER, "Innodb_data_reads"),
+    ("os_data_writes", "os", COUNTER, "Innodb_data_writes"),
+    ("os_data_fsyncs", "os", COUNTER, "Innodb_data_fsyncs"),
+    ("os_pending_reads", "os", "counter", "Innodb_data_pending_reads"),
+    ("os_log_bytes_written", "os", COUNTER, "Innodb_os_log_written"),
+    ("trx_rseg_history_len", "transaction", VALUE, "Innodb_history_list_length"),
+    ("log_waits", "recovery", COUNTER, "Innodb_log_waits"),
+    ("log_write_requests", "recovery", COUNTER, "Innodb_log_write_requests"),
+    ("log_writes", "recovery", COUNTER, "Innodb_log_writes"),
+    ("file_num_open_files", "file_system", VALUE, "Innodb_num_open_files"),
+    ("innodb_page_size", "server", VALUE, "Innodb_page_size"),
 ];
 
+/// Name of the number of lock waits that timed out, which is no variable of SHOW STATUS.
+const LOCK_TIMEOUTS: &str = "lock waits that timed out";
+
 pub(super) fn metrics(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementContext<'_>) -> Rows {
-    let counters = counters(ctx);
-    let there = METRICS.iter().filter_map(|metric| Some((metric, *counters.get(metric.2)?)));
-    let row = |(&(name, subsystem, variable), value): (&(&str, &str, &str), u64)| {
+    let mut counters = counters(ctx);
+    counters.insert(LOCK_TIMEOUTS.to_owned(), ctx.db.locks.stats().timeouts);
+    let there = METRICS.iter().filter_map(|metric| Some((metric, *counters.get(metric.3)?)));
+    let row = |(&(name, subsystem, kind, variable), value): (&(&str, &str, &str, &str), u64)| {
+        let comment = match variable {
+            LOCK_TIMEOUTS => "Number of lock timeouts".to_owned(),
+            variable => format!("{variable} of SHOW STATUS"),
+        };
         out.row([
             ("NAME", text(name)),
             ("SUBSYSTEM", text(subsystem)),
             ("COUNT", integer(value)),
             ("COUNT_RESET", integer(value)),
             ("ENABLED", integer(1)),
-            ("TYPE", out.member("TYPE", "status_counter")),
-            ("COMMENT", text(format!("{variable} of SHOW STATUS"))),
+            ("TYPE", out.member("TYPE", kind)),
+            ("COMMENT", text(comment)),
         ])
     };
     Ok(there.map(row).collect())

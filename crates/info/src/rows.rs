@@ -46,6 +46,7 @@ pub(super) fn rows_of(table: &str) -> RowsOf {
         "COHORT_BACKUPS" => backups::rows,
         "COHORT_STATEMENTS" => statements::rows,
         "COHORT_TRACE" => trace::rows,
+        "OPTIMIZER_TRACE" => trace::optimizer,
         "INNODB_TRX" => transactions::transactions,
         "INNODB_LOCKS" => transactions::locks,
         "INNODB_LOCK_WAITS" => transactions::lock_waits,

@@ -104,6 +104,10 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     if let Some(callbacks) = &*db.callbacks.read() {
         put("Open_files", callbacks.open_files());
     }
+    let io = db.fs.io();
+    put("Opened_files", io.opened);
+    put("Performance_schema_file_instances_lost", io.lost);
+    put("Innodb_num_open_files", io.files.iter().map(|file| file.open).sum());
     if let Some(positions) = db.commit.engine_log_positions("InnoDB") {
         put("Innodb_lsn_current", positions.appended.0);
         put("Innodb_lsn_flushed", positions.durable.0);
@@ -137,6 +141,13 @@ pub(super) fn server_status(ctx: &StatementContext<'_>, of: Of) -> BTreeMap<Stri
     {
         put("Binlog_snapshot_position", position.offset);
         all.insert("Binlog_snapshot_file".to_owned(), name);
+    }
+    if of == Of::Server {
+        let ns: u64 = db.statements.kinds().iter().map(|kind| kind.sum_ns).sum();
+        let seconds = format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
+        let is_on = ctx.session.settings.vars.globals().flag(VarId::Userstat);
+        let busy = if is_on { seconds.clone() } else { "0.000000".to_owned() };
+        all.extend([("Query_time".to_owned(), seconds), ("Busy_time".to_owned(), busy)]);
     }
     all.extend(encryption(ctx.session.info.encryption.as_ref()));
     // Counters that the server maintains itself take precedence.

@@ -30,7 +30,7 @@ pub(super) const ABSENT: &[(&str, &[&str])] = &[
     ]),
     // Two-phase commits between engines and the binary log, and their log: a transaction is one record.
     ("0", &[
-        "Tc_log_max_pages_used", "Tc_log_page_size", "Tc_log_page_waits",
+        "Tc_log_max_pages_used", "Tc_log_page_size", "Tc_log_page_waits", "Handler_prepare",
     ]),
     // InnoDB's adaptive hash index, change buffer, doublewrite buffer, undo logs as files, defragmentation.
     ("0", &[
@@ -41,12 +41,17 @@ pub(super) const ABSENT: &[(&str, &[&str])] = &[
         "Innodb_ibuf_merges", "Innodb_ibuf_segment_size", "Innodb_ibuf_size", "Innodb_mem_adaptive_hash",
         "Innodb_undo_truncations", "Innodb_defragment_compression_failures", "Innodb_defragment_failures",
         "Innodb_defragment_count",
+        "Innodb_buffer_pool_pages_split", "Innodb_buffer_pool_wait_free",
     ]),
     // Rotation of encryption keys, and compression by the file system.
     ("0", &[
         "Innodb_num_page_compressed_trim_op", "Innodb_encryption_rotation_pages_read_from_cache",
         "Innodb_encryption_rotation_pages_read_from_disk", "Innodb_encryption_rotation_pages_modified",
         "Innodb_encryption_rotation_pages_flushed", "Innodb_encryption_rotation_estimated_iops",
+        "Innodb_encryption_n_merge_blocks_decrypted", "Innodb_encryption_n_merge_blocks_encrypted",
+        "Innodb_encryption_n_rowlog_blocks_decrypted", "Innodb_encryption_n_rowlog_blocks_encrypted",
+        "Innodb_encryption_n_temp_blocks_decrypted", "Innodb_encryption_n_temp_blocks_encrypted",
+        "Innodb_encryption_num_key_requests", "Innodb_num_pages_decrypted", "Innodb_num_pages_encrypted",
     ]),
     // An LRU list of the buffer pool: pages that are used are marked.
     ("0", &[
@@ -85,6 +90,22 @@ pub(super) const ABSENT: &[(&str, &[&str])] = &[
         "Performance_schema_table_handles_lost", "Performance_schema_table_instances_lost",
         "Performance_schema_table_lock_stat_lost", "Performance_schema_thread_classes_lost",
         "Performance_schema_thread_instances_lost",
+    ]),
+    // Compressed columns, changes of statements without transactions, keys of delayed writes, system versions
+    // and periods, spatial data.
+    ("0", &[
+        "Column_compressions", "Column_decompressions", "Binlog_stmt_cache_disk_use", "Binlog_stmt_cache_use",
+        "Feature_delay_key_write", "Feature_application_time_periods", "Feature_system_versioning",
+        "Feature_gis",
+    ]),
+    // External locks of tables, caches of subqueries' results, a thread pool of MariaDB's kind.
+    ("0", &[
+        "Handler_external_lock", "Subquery_cache_hit", "Subquery_cache_miss", "Threadpool_idle_threads",
+        "Threadpool_threads",
+    ]),
+    // The time of processors by statement is not measured.
+    ("0.000000", &[
+        "Cpu_time",
     ]),
     // Galera.
     ("0", &[

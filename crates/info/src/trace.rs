@@ -1,8 +1,9 @@
-//! `information_schema.COHORT_TRACE`: the durations of the statement that the session has traced last.
+//! The last traces of a session: `information_schema.OPTIMIZER_TRACE` has the decisions of the planner about
+//! a statement, `information_schema.COHORT_TRACE` the durations of a statement.
 //!
-//! `execute` contains `lock_wait`, and the steps of a commit up to `order_work`. The other steps pass while
-//! the reply is held. `total` ends when the reply may leave. Steps that several statements of a program have
-//! passed are added up.
+//! In COHORT_TRACE, `execute` contains `lock_wait`, and the steps of a commit up to `order_work`. The other
+//! steps pass while the reply is held. `total` ends when the reply may leave. Steps that several statements
+//! of a program have passed are added up.
 
 use cohort_session::{StatementContext, WantedNames};
 use cohort_types::SqlResult;
@@ -28,4 +29,20 @@ pub(super) fn rows(
         ])
     };
     Ok(all.map(row).collect())
+}
+
+pub(super) fn optimizer(
+    out: &SchemaTable,
+    _: &WantedNames,
+    ctx: &mut StatementContext<'_>,
+) -> SqlResult<Vec<Vec<cohort_types::Value>>> {
+    let row = |traced: cohort_session::TracedPlan| {
+        out.row([
+            ("QUERY", text(traced.query)),
+            ("TRACE", text(traced.trace)),
+            ("MISSING_BYTES_BEYOND_MAX_MEM_SIZE", integer(traced.missing)),
+            ("INSUFFICIENT_PRIVILEGES", integer(u64::from(traced.is_hidden))),
+        ])
+    };
+    Ok(ctx.session.optimizer.last().into_iter().map(row).collect())
 }

@@ -2,9 +2,9 @@
 //! transactions and the last deadlock in SHOW ENGINE .. STATUS, and the states of blocked connections in the
 //! process list.
 //!
-//! The columns are those of MariaDB 10.11. Columns without a meaning here are 0 or NULL: pages, records, and
-//! the key of a locked row, of which the lock table knows only a hash. Range locks do not conflict with each
-//! other, so they are shown as shared gap locks, and inserts into a range as exclusive gap locks.
+//! The columns are those of MariaDB 10.11. Columns without a meaning here are 0 or NULL: pages and records.
+//! The lock table knows the key of a row only of a lock that is waited for. Range locks do not conflict with
+//! each other, so they are shown as shared gap locks, and inserts into a range as exclusive gap locks.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use cohort_locks::{LockWait, MetadataKey, ProgramKind, RangeWish, RowMode, Waite
 use cohort_session::access::check_global;
 use cohort_session::{Database, Process, StatementContext, WantedNames};
 use cohort_trx::{AccessMode, Isolation, TrxSnapshot};
-use cohort_types::{Privilege, SqlResult, TimeZone, Value};
+use cohort_types::{KeyPart, Privilege, SqlResult, TimeZone, Value};
 
 use super::cells::{integer, text};
 use super::schema_table::SchemaTable;
@@ -57,15 +57,25 @@ pub(super) fn connections(db: &Database) -> HashMap<TrxId, ConnectionId> {
 
 impl EngineWait {
     fn of(wait: LockWait) -> Option<EngineWait> {
-        let (index, place, mode, blocker_mode) = match wait.lock {
-            WaitedFor::Row { index, hash, mode } => (index, format!("{hash:016x}"), mode_text(mode), "X"),
-            WaitedFor::Range { index, wish: RangeWish::Put } => (index, "range".to_owned(), "X,GAP", "S,GAP"),
+        let (index, place, mode, blocker_mode) = match &wait.lock {
+            WaitedFor::Row { index, hash, mode, .. } => {
+                (*index, format!("{hash:016x}"), mode_text(*mode), "X")
+            }
+            WaitedFor::Range { index, wish: RangeWish::Put } => {
+                (*index, "range".to_owned(), "X,GAP", "S,GAP")
+            }
             WaitedFor::Range { index, wish: RangeWish::Pass } => {
-                (index, "range".to_owned(), "S,GAP", "X,GAP")
+                (*index, "range".to_owned(), "S,GAP", "X,GAP")
             }
             WaitedFor::Name(_) => return None,
         };
         Some(EngineWait { wait, index, place, mode, blocker_mode })
+    }
+
+    /// Returns the key of the row, if it is a row.
+    pub(super) fn data(&self, db: &Database) -> Option<String> {
+        let WaitedFor::Row { index, key, .. } = &self.wait.lock else { return None };
+        Some(key_text(db, *index, key))
     }
 
     pub(super) fn lock_id(&self, trx: TrxId) -> String {
@@ -178,6 +188,41 @@ pub(super) fn named_parts(db: &Database, index: IndexId) -> (String, String, Str
     })
 }
 
+/// Maximum length of a value in the text of a key.
+const VALUE_CHARS_MAX: usize = 64;
+
+/// Returns the key of a row as MySQL's LOCK_DATA shows it: its values, separated by commas. A key that does
+/// not contain its values, such as a text in a collation, is shown in hexadecimal digits.
+pub(super) fn key_text(db: &Database, index: IndexId, key: &[u8]) -> String {
+    let hex = || key.iter().fold(String::from("0x"), |text, byte| text + &format!("{byte:02X}"));
+    decoded(db, index, key).unwrap_or_else(hex)
+}
+
+fn decoded(db: &Database, id: IndexId, key: &[u8]) -> Option<String> {
+    let catalog = db.catalog();
+    let mut tables = catalog.schemas.values().flat_map(|schema| schema.tables.values());
+    let has = |table: &&Arc<cohort_catalog::Table>| table.indexes.iter().any(|index| index.id == id);
+    let table = tables.find(has)?;
+    let index = table.indexes.iter().find(|index| index.id == id)?;
+    let mut rest = key;
+    let mut values = Vec::new();
+    for part in &index.columns {
+        let column = &table.columns[part.column];
+        let part = KeyPart { ty: column.ty.clone(), prefix: part.prefix, nullable: column.nullable };
+        if part.prefix.is_some() || !part.is_reversible() || rest.is_empty() {
+            return None;
+        }
+        let value = part.decode(&mut rest).ok()?;
+        let text: String = value.to_text().chars().take(VALUE_CHARS_MAX).collect();
+        values.push(match value {
+            Value::Null => "NULL".to_owned(),
+            Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) | Value::Float(_) => text,
+            _ => format!("'{}'", text.replace(|c: char| c.is_control(), "?")),
+        });
+    }
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
 /// Returns the table and the name of an index: `` `d`.`t` `` and the index's name.
 fn named(db: &Database, index: IndexId) -> (String, String) {
     let (schema, table, index) = named_parts(db, index);
@@ -204,6 +249,7 @@ pub(super) fn locks(out: &SchemaTable, _: &WantedNames, ctx: &mut StatementConte
                     ("lock_table", text(&table)),
                     ("lock_index", text(&index_name)),
                     ("lock_space", Value::UInt(u64::from(waiting.index.0))),
+                    ("lock_data", waiting.data(ctx.db).map_or(Value::Null, text)),
                 ])
             };
             seen.entry(id.clone()).or_insert_with(row);
@@ -267,10 +313,11 @@ pub fn deadlock_text(db: &Database) -> Option<String> {
             let _ = writeln!(out, "{query}");
         }
         match &member.lock {
-            Some(WaitedFor::Row { index, hash, mode }) => {
+            Some(WaitedFor::Row { index, key, mode, .. }) => {
+                let row = key_text(db, *index, key);
                 let (table, index) = named(db, *index);
                 let mode = mode_text(*mode);
-                let _ = writeln!(out, "waits for lock {mode} on row {hash:016x} of index {index} of {table}");
+                let _ = writeln!(out, "waits for lock {mode} on row {row} of index {index} of {table}");
             }
             Some(WaitedFor::Range { index, wish }) => {
                 let (table, index) = named(db, *index);

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cohort_base::EngineWork;
+
 use crate::sleep::Sleeper;
 use crate::sync::{AtomicU8, AtomicU64, Mutex, Ordering};
 
@@ -69,7 +71,9 @@ impl KillFlag {
     pub(crate) fn set_waiting_since(&self, since: Option<Instant>) {
         let before = std::mem::replace(&mut *self.inner.waiting_since.lock(), since);
         if let (Some(before), None) = (before, since) {
-            self.inner.waited_ns.fetch_add(before.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            let ns = before.elapsed().as_nanos() as u64;
+            self.inner.waited_ns.fetch_add(ns, Ordering::Relaxed);
+            EngineWork::lock_waited(ns);
         }
     }
 

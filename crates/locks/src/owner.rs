@@ -45,6 +45,8 @@ pub(crate) struct Wait {
     pub since: Option<Instant>,
     /// Wait slot of the owner. Kept until its next wait, so that a late wake has a target.
     pub sleeper: Option<Arc<dyn Sleeper>>,
+    /// The key of the row that the owner waits for, for reports.
+    pub key: Box<[u8]>,
 }
 
 /// The lock that an owner waits for.
@@ -74,7 +76,13 @@ impl Owner {
             released: AtomicU64::new(0),
             range_bytes: AtomicU64::new(0),
             claims: Mutex::default(),
-            wait: Mutex::new(Wait { on: None, verdict: Verdict::Waiting, since: None, sleeper: None }),
+            wait: Mutex::new(Wait {
+                on: None,
+                verdict: Verdict::Waiting,
+                since: None,
+                sleeper: None,
+                key: Box::default(),
+            }),
             party: Mutex::new(None),
             names: Mutex::default(),
         }
@@ -84,7 +92,13 @@ impl Owner {
     pub fn start_wait(self: &Arc<Owner>, on: WaitOn, sleeper: Arc<dyn Sleeper>) {
         let since = Some(Instant::now());
         debug_assert!(self.wait.lock().on.is_none(), "an owner waits for one lock at a time");
-        *self.wait.lock() = Wait { on: Some(on), verdict: Verdict::Waiting, since, sleeper: Some(sleeper) };
+        *self.wait.lock() = Wait {
+            on: Some(on),
+            verdict: Verdict::Waiting,
+            since,
+            sleeper: Some(sleeper),
+            key: Box::default(),
+        };
         if let Some(party) = self.party() {
             party.set_waiting(Some(Arc::clone(self)));
         }

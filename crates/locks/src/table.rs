@@ -308,12 +308,15 @@ impl LockTable {
         wait: WaitLimit,
         kill: &KillFlag,
     ) -> Result<Granted, LockError> {
-        let key = self.row_key(index, key);
+        let bytes = key;
+        let key = self.row_key(index, bytes);
         let packing = owner.packing(key, self.grouped_from);
         let answer = self.rows.request(key, &owner.shared, mode, packing);
         let (request, predecessor) = match (answer.request, wait) {
             (Request::Blocked, WaitLimit::NoWait) => return Err(LockError::NoWait),
-            (Request::Blocked, WaitLimit::For(limit)) => self.wait_for_row(owner, key, mode, limit, kill)?,
+            (Request::Blocked, WaitLimit::For(limit)) => {
+                self.wait_for_row(owner, (key, bytes), mode, limit, kill)?
+            }
             (request, _) => (request, answer.predecessor),
         };
         if request == Request::Granted {
@@ -334,7 +337,7 @@ impl LockTable {
     fn wait_for_row(
         &self,
         owner: &mut LockOwner,
-        key: RowKey,
+        (key, bytes): (RowKey, &[u8]),
         mode: RowMode,
         limit: Duration,
         kill: &KillFlag,
@@ -345,6 +348,7 @@ impl LockTable {
         let held = self.rows.holds(key, &shared);
         let answer = self.rows.request_or_enqueue(key, &shared, mode, || {
             shared.start_wait(on.clone(), (self.sleeper_of)());
+            shared.wait.lock().key = bytes.into();
         });
         if answer.request != Request::Blocked {
             return Ok((answer.request, answer.predecessor));

@@ -44,7 +44,8 @@ impl LockTable {
         Some(match on {
             WaitOn::Row(key) => {
                 let mode = self.rows.mode_wanted(*key, owner)?;
-                WaitedFor::Row { index: key.index, hash: key.hash(), mode }
+                let bytes = owner.wait.lock().key.clone();
+                WaitedFor::Row { index: key.index, hash: key.hash(), key: bytes, mode }
             }
             WaitOn::Name(name) => WaitedFor::Name(name.key().clone()),
             WaitOn::Range(index) => {

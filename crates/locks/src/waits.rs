@@ -9,10 +9,11 @@ use crate::mode::{MetadataKey, RowMode};
 /// The lock that an owner waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitedFor {
-    /// A row: an index and the hash of a key in it.
+    /// A row: an index, a key in it and the hash of that.
     Row {
         index: IndexId,
         hash: u64,
+        key: Box<[u8]>,
         mode: RowMode,
     },
     Name(MetadataKey),

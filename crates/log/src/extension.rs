@@ -138,8 +138,13 @@ impl Extension {
         Ok(file)
     }
 
-    /// Makes everything durable that was appended, and then the new end.
-    pub fn finish(mut self) -> Result<(), LogError> {
+    /// Returns the last checkpoint's payload.
+    pub fn payload(&self) -> &[u8] {
+        &self.control.state.payload
+    }
+
+    /// Makes everything durable that was appended, and then the new end, with this payload.
+    pub fn finish(mut self, payload: Vec<u8>) -> Result<(), LogError> {
         if let Some((number, file)) = self.open.take() {
             let synced = file.sync_data();
             synced.map_err(|e| LogError::io(&segment::path_of(&self.dir, number), "syncing", e))?;
@@ -147,6 +152,7 @@ impl Extension {
         let (end, generation) = (self.end, self.generation + 1);
         let updated = self.control.update(|state| {
             state.durable = end;
+            state.payload = payload;
             (state.generation, state.generation_start) = (generation, end);
         });
         updated.map_err(|e| LogError::io(self.control.path(), "writing", e))

@@ -228,19 +228,15 @@ impl Recovery {
     }
 
     /// Moves a closed log without records, by one update of the control file. It stays closed and empty, gets
-    /// this payload, and begins at the first segment border at or after `from`, or at its present position if
-    /// that is not below `from`. Returns where it begins.
+    /// this payload, and begins at the first segment border at or after `from` and after its present
+    /// position. So an archive has a gap there. Returns the LSN where it begins.
     ///
     /// # Panics
     /// When it holds records, or was not closed.
     pub fn begin_at(mut self, from: Lsn, payload: Vec<u8>) -> Result<Lsn, LogError> {
         assert_eq!(self.opened, Opened::Clean, "a log that is moved was closed");
         assert!(self.next()?.is_none(), "a log that is moved holds no records");
-        let (first, geometry) = (from.0.max(self.scanner.position()), self.segments.geometry);
-        let from = match first == self.scanner.position() {
-            true => first,
-            false => border_after(geometry, first),
-        };
+        let from = border_after(self.segments.geometry, from.0.max(self.scanner.position() + 1));
         let updated = self.control.update(|state| {
             (state.from, state.durable, state.generation_start) = (from, from, from);
             state.clean = true;

@@ -148,7 +148,7 @@ fn a_copy_is_extended_over_restarts_of_its_source_and_begins_a_timeline() {
     extension.append(b).expect("appended");
     let end = extension.end();
     assert_eq!(end, log.durable_end());
-    extension.finish().expect("durable");
+    extension.finish(b"payload".to_vec()).expect("durable");
 
     let mut recovery = Recovery::open(&world, dir, options()).expect("opens");
     assert_eq!((recovery.opened(), recovery.checkpoint()), (Opened::Clean, (Lsn(0), &b"payload"[..])));

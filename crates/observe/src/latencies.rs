@@ -26,6 +26,20 @@ pub struct Bucket {
 }
 
 impl Latencies {
+    /// Number of buckets of a power of two.
+    pub(crate) const SUBS: usize = SUBS;
+
+    /// Returns the first power of two, and the counts of all from it on.
+    pub(crate) fn parts(&self) -> (usize, &[[u64; SUBS]]) {
+        (self.first, &self.octaves)
+    }
+
+    /// Returns the histogram of these parts. Returns `None` if there is no such histogram.
+    pub(crate) fn of_parts(first: usize, octaves: Vec<[u64; SUBS]>) -> Option<Latencies> {
+        let end = first.checked_add(octaves.len())?;
+        (end <= bucket_of::<SUB_BITS>(u64::MAX) / SUBS + 1).then_some(Latencies { first, octaves })
+    }
+
     /// Bytes of one power of two.
     pub(crate) const OCTAVE_BYTES: usize = SUBS * 8;
 

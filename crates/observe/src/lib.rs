@@ -12,6 +12,7 @@ mod routine_lines;
 mod session_sums;
 mod shards;
 mod statements;
+mod statements_file;
 mod sync;
 
 pub use directory::{Sample, StatementKey};
@@ -27,3 +28,4 @@ pub use routine_lines::{LineCount, ProgramLines, ProgramName, RoutineLines};
 pub use session_sums::SessionSums;
 pub use shards::{KindTimes, Totals};
 pub use statements::{StatementRef, StatementRow, Statements};
+pub use statements_file::KindNames;

@@ -46,6 +46,30 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Number of measures.
+    pub(crate) const COUNT: usize = OFTEN + RARE;
+
+    /// Returns all numbers, in the order of [`Measure`].
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        self.often.into_iter().chain(self.rare.unwrap_or_default())
+    }
+
+    /// Returns the sums of these numbers.
+    pub(crate) fn of_numbers(numbers: [u64; Measured::COUNT]) -> Measured {
+        let mut measured = Measured::default();
+        measured.often.copy_from_slice(&numbers[..OFTEN]);
+        let rare = &numbers[OFTEN..];
+        if rare.iter().any(|number| *number > 0) {
+            measured.rare.insert([0; RARE]).copy_from_slice(rare);
+        }
+        measured
+    }
+
+    /// Returns whether there is no statement.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.get(Measure::Calls) == 0
+    }
+
     /// Adds to one number.
     #[inline]
     pub fn add(&mut self, what: Measure, n: u64) {

@@ -159,6 +159,17 @@ impl Shards {
         Some(made + cell.record(measured, now_us))
     }
 
+    /// Adds the sums of earlier statements to a slot. Returns the number of bytes that the shard has grown
+    /// by, or `None` if the slot belongs to another statement by now.
+    pub fn restore(&self, (slot, generation): (usize, u32), totals: &Totals) -> Option<usize> {
+        let mut held = self.lock(0);
+        if self.generation(slot) != generation {
+            return None;
+        }
+        let (cell, made) = cell_of(&mut held.cells, slot);
+        Some(made + cell.merge(totals))
+    }
+
     /// Returns the latencies by kind.
     pub fn kinds(&self) -> Vec<KindTimes> {
         let mut all: Vec<KindTimes> = Vec::new();

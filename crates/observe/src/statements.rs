@@ -136,6 +136,16 @@ impl Statements {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of statements with a digest that have a row.
+    pub fn len(&self) -> usize {
+        self.directory.read().entries().len()
+    }
+
+    /// Returns whether no statement with a digest has a row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Returns the bytes charged for all rows.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -360,6 +370,21 @@ impl Statements {
         let sums = self.shards.brief();
         let top = entries.iter().filter(|entry| !entry.key.is_nested);
         top.filter_map(|entry| Some((entry.key.digest, *sums.get(entry.slot)?))).collect()
+    }
+
+    /// Adds a row that an earlier start has counted. Without memory it is added to "others" of its kind.
+    pub(crate) fn restore(&self, row: &StatementRow) {
+        let of = match &row.key {
+            Some(key) => self.intern(key, &row.text, row.kind, row.first_us),
+            None if row.is_others => self.others(row.kind),
+            None => self.without_digest(row.kind),
+        };
+        let put = |of: StatementRef| self.shards.restore((of.slot as usize, of.generation), &row.totals);
+        if let Some(grown) = put(of).or_else(|| put(self.others(row.kind)))
+            && grown > 0
+        {
+            self.charge(grown);
+        }
     }
 
     /// Removes all rows.

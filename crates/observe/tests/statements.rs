@@ -1,8 +1,12 @@
 //! Statistics of statements: sums over shards, eviction, resets, samples.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use cohort_observe::{Measure, Measured, Sample, StatementKey, StatementRef, StatementRow, Statements};
+use cohort_observe::{
+    KindNames, Measure, Measured, Sample, StatementKey, StatementRef, StatementRow, Statements,
+};
+use cohort_vfs::{File as _, Fs as _, MemFs, OpenMode};
 
 const KINDS: usize = 3;
 
@@ -113,4 +117,83 @@ fn without_memory_statements_are_counted_by_kind() {
     let rows = statements.rows();
     assert_eq!((rows.len(), rows[0].kind, rows[0].is_others, calls(&rows)), (1, 2, true, 10));
     assert_eq!(statements.lost(), 10);
+}
+
+struct Numbers;
+
+impl KindNames for Numbers {
+    fn name(&self, kind: usize) -> String {
+        format!("kind {kind}")
+    }
+
+    fn kind(&self, name: &str) -> Option<usize> {
+        name.strip_prefix("kind ")?.parse().ok().filter(|kind| *kind < KINDS)
+    }
+}
+
+fn sorted(mut rows: Vec<StatementRow>) -> Vec<StatementRow> {
+    rows.sort_by_key(|row| (row.kind, row.is_others, row.key.as_ref().map(|key| key.digest)));
+    rows
+}
+
+#[test]
+fn statistics_survive_a_restart_without_examples() {
+    let fs = MemFs::new();
+    fs.create_dir_all(Path::new("/d")).expect("made");
+    let path = Path::new("/d/statistics");
+    let statements = Statements::new(KINDS, 1 << 20, 4, 100);
+    for digest in 1..=50 {
+        (0..digest).for_each(|_| run(&statements, digest, digest as usize % KINDS));
+    }
+    let mut rare = once(1 << 40);
+    rare.add(Measure::SortRows, 17);
+    let own =
+        statements.intern(&StatementKey { schema: None, digest: 99, is_nested: true }, &"ü".into(), 1, 3);
+    statements.record(0, own, &rare, 88, None);
+    statements.record(0, statements.without_digest(2), &once(3), 13, Some(2));
+    statements.keep_sample(own, "a secret", 1, 1);
+    statements.save(&fs, path, &Numbers).expect("saved");
+    let open = || Statements::new(KINDS, 1 << 20, 2, 100);
+    let again = open();
+    assert_eq!(again.load(&fs, Path::new("/d/none"), &Numbers), None);
+    assert_eq!(again.load(&fs, path, &Numbers), None);
+    let (mut before, after) = (sorted(statements.rows()), sorted(again.rows()));
+    before.iter_mut().for_each(|row| row.sample = Sample::default());
+    assert_eq!(before.len(), 52);
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(format!("{before:?}"), format!("{after:?}"));
+    }
+    // The rows go on.
+    run(&again, 7, 1);
+    assert_eq!(calls(&again.rows()), calls(&statements.rows()) + 1);
+    // A server with less memory keeps the sums.
+    let small = Statements::new(KINDS, 4096, 1, 0);
+    assert_eq!(small.load(&fs, path, &Numbers), None);
+    assert_eq!(calls(&small.rows()), calls(&statements.rows()));
+
+    let file = fs.open(path, OpenMode::Write).expect("opens");
+    let len = file.len().expect("a length");
+    let mut bytes = vec![0; len as usize];
+    file.read_at(&mut bytes, 0).expect("read");
+    assert!(!bytes.windows(8).any(|part| part == b"a secret"));
+    // Any flipped bit is noticed, and at most its row is lost, or what follows a wrong length.
+    for at in (0..len).step_by(7) {
+        file.write_at(&[bytes[at as usize] ^ 4], at).expect("written");
+        let damaged = open();
+        let warning = damaged.load(&fs, path, &Numbers);
+        assert!(warning.is_some(), "byte {at}");
+        assert!(calls(&damaged.rows()) < calls(&statements.rows()), "byte {at}");
+        if !fs.exists(path) {
+            fs.rename(Path::new("/d/statistics.damaged"), path).expect("renamed back");
+        }
+        file.write_at(&bytes[at as usize..=at as usize], at).expect("written");
+    }
+    for len in (0..len).step_by(11) {
+        let cut = fs.open(Path::new("/d/cut"), OpenMode::CreateOrOpen).expect("opens");
+        cut.set_len(0).expect("emptied");
+        cut.write_at(&bytes[..len as usize], 0).expect("written");
+        let warning = open().load(&fs, Path::new("/d/cut"), &Numbers);
+        // A file that ends between two rows is whole.
+        assert!(warning.is_none_or(|text| text.contains("renamed to '/d/cut.damaged'")), "{len}");
+    }
 }

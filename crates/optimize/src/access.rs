@@ -17,7 +17,7 @@ use cohort_expr::Expr;
 use cohort_types::{ColumnType, Columns, KeyPart};
 
 use crate::estimate::Statistics;
-use crate::physical::{Access, LikeStart, Span, Spans};
+use crate::physical::{Access, Choice, LikeStart, Span, Spans};
 use crate::sargable::{Condition, SPANS_MAX, Sarg};
 use crate::sound::check_estimate;
 
@@ -69,16 +69,6 @@ pub struct WantedOrder {
     pub limit: Option<u64>,
 }
 
-/// A possible access with its estimated cost.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    pub access: Access,
-    pub rows: f64,
-    pub cost: f64,
-    /// The rows come in the wanted order.
-    pub ordered: bool,
-}
-
 /// Input of the choice: the table, its indexes and conditions.
 pub struct Candidates<'c> {
     pub table: &'c Arc<Table>,
@@ -122,6 +112,9 @@ impl Candidates<'_> {
     pub fn choose(&self) -> Choice {
         let by_cost = |a: &Choice, b: &Choice| a.cost.total_cmp(&b.cost);
         if let Some(one_row) = self.allowed.iter().filter_map(|&n| self.one_row(n)).min_by(by_cost) {
+            if let Some(trace) = self.stats.trace() {
+                trace.accesses(self.table, &[(&one_row, one_row.cost)], &one_row);
+            }
             return one_row;
         }
         let entries = (self.stats.entries(self.table).max(self.entries_min) as f64).max(1.0);
@@ -134,6 +127,7 @@ impl Candidates<'_> {
         if self.forced || !self.allowed.contains(&0) {
             first.cost *= 1000.0;
         }
+        let scan = self.stats.trace().map(|_| first.clone());
         let (mut guessed, mut best) = ((0, first.cost), first);
         for guess in &guesses {
             let cost = self.limited_cost(guess, &guesses);
@@ -142,10 +136,15 @@ impl Candidates<'_> {
             }
         }
         let costs: Vec<f64> = choices.iter().map(|choice| self.limited_cost(choice, &choices)).collect();
-        for (choice, cost) in choices.into_iter().zip(costs) {
-            if cost < best.cost {
-                best = Choice { cost, ..choice };
+        for (choice, cost) in choices.iter().zip(&costs) {
+            if *cost < best.cost {
+                best = Choice { cost: *cost, ..choice.clone() };
             }
+        }
+        if let (Some(trace), Some(scan)) = (self.stats.trace(), &scan) {
+            let considered: Vec<(&Choice, f64)> =
+                std::iter::once((scan, scan.cost)).chain(choices.iter().zip(costs)).collect();
+            trace.accesses(self.table, &considered, &best);
         }
         check_estimate(best.rows, best.cost);
         if guessed.0 != best.access.index {

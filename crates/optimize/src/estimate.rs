@@ -8,6 +8,7 @@ use cohort_expr::{CompareOp, Expr};
 use cohort_types::SqlResult;
 
 use crate::physical::Access;
+use crate::trace::OptimizerTrace;
 
 /// Statistics of tables.
 pub trait Statistics {
@@ -34,6 +35,11 @@ pub trait Statistics {
 
     /// Marks the plan as valid for the current values only.
     fn depends_on_values(&self);
+
+    /// Returns the trace of the statement, if its decisions are traced.
+    fn trace(&self) -> Option<&OptimizerTrace> {
+        None
+    }
 }
 
 /// Costs of inserting a row into a hash table, and of looking one up.

@@ -17,7 +17,7 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, Columns, SqlResult};
 
-use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
+use crate::access::{Candidates, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
 use crate::equal::{Classes, hashable};
 use crate::estimate::{
@@ -26,6 +26,7 @@ use crate::estimate::{
 use crate::group::{JoinGroup, OuterSide};
 use crate::lateral::JSON_ROWS;
 use crate::lower::{Lowering, Part, SelectContext};
+use crate::physical::Choice;
 use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan};
 use crate::sargable::{Condition, conditions};
 use crate::sound::check_estimate;
@@ -36,8 +37,8 @@ const EXHAUSTIVE_TABLES: usize = 7;
 
 /// A condition of a group, with the tables it reads as bits. The bits of outer sides follow those of the
 /// tables.
-struct Conjunct {
-    expr: Expr,
+pub(crate) struct Conjunct {
+    pub(crate) expr: Expr,
     tables: u128,
     sargs: Vec<Condition>,
     calls_back: bool,
@@ -55,14 +56,14 @@ struct Path {
 }
 
 /// A method of joining one table to those before.
-struct Candidate {
-    way: Way,
+pub(crate) struct Candidate {
+    pub(crate) way: Way,
     /// Estimated number of rows that pass the conditions, per row of the tables before.
-    fan_out: f64,
-    cost: f64,
+    pub(crate) fan_out: f64,
+    pub(crate) cost: f64,
 }
 
-enum Way {
+pub(crate) enum Way {
     /// An index lookup, or the scan of the first table.
     Access(Choice),
     Hash(Option<Choice>),
@@ -71,7 +72,7 @@ enum Way {
     Json,
 }
 
-impl Lowering<'_> {
+impl<'o> Lowering<'o> {
     /// Joins the tables of FROM and applies all conditions that can be evaluated there.
     pub(crate) fn join(
         &mut self,
@@ -89,7 +90,12 @@ impl Lowering<'_> {
         group.open_disjunctions();
         group.classes = Classes::complete(&mut group.conditions, &group.tables)?;
         let conjuncts = self.conjuncts(&group);
+        let traced = self.stats.trace().map(|trace| self.trace_begin(trace, &group, &conjuncts, context));
         let order = self.order(&group, &conjuncts, context);
+        if let Some(trace) = self.stats.trace() {
+            trace.texts("best_join_order", order.iter().map(|n| &*group.tables[*n].name));
+        }
+        drop(traced);
         debug_assert!(
             is_permutation(&order, group.tables.len()),
             "join order {order:?} is no order of all tables"
@@ -160,6 +166,7 @@ impl Lowering<'_> {
         if count <= 1 || context.keep_order {
             return (0..count).collect();
         }
+        let _plans = self.stats.trace().map(|trace| trace.list("considered_execution_plans"));
         let start = Path { order: Vec::new(), placed: 0, rows: 1.0, cost: 0.0 };
         if count > EXHAUSTIVE_TABLES {
             let mut path = start;
@@ -176,8 +183,14 @@ impl Lowering<'_> {
             let Some(path) = best[placed].clone() else { continue };
             for next in self.extensions(group, conjuncts, &path, context) {
                 let known = &mut best[next.placed as usize];
-                if known.as_ref().is_none_or(|known| next.cost < known.cost) {
+                let is_better = known.as_ref().is_none_or(|known| next.cost < known.cost);
+                if is_better {
                     *known = Some(next);
+                } else if let Some(trace) = self.stats.trace() {
+                    let _pruned = trace.object("pruned_by_cost");
+                    trace.texts("plan", next.order.iter().map(|n| &*group.tables[*n].name));
+                    trace.number("current_cost", next.cost);
+                    trace.number("best_cost", known.as_ref().map_or(0.0, |known| known.cost));
                 }
             }
         }
@@ -212,7 +225,22 @@ impl Lowering<'_> {
         let connected: Vec<usize> = all.iter().copied().filter(|n| is_connected(*n)).collect();
         let next = if connected.is_empty() || path.placed == 0 { all } else { connected };
         let extended = |n: usize| {
+            let plan = self.stats.trace().map(|trace| {
+                let plan = trace.item();
+                trace.texts("plan_prefix", path.order.iter().map(|n| &*group.tables[*n].name));
+                trace.text("table", &group.tables[n].name);
+                plan
+            });
             let candidate = self.candidate(group, n, path.placed, path.rows, conjuncts, context);
+            if let Some(trace) = self.stats.trace() {
+                {
+                    let _path = trace.object("best_access_path");
+                    candidate.trace(trace, group.tables[n]);
+                }
+                trace.number("rows_for_plan", (path.rows * candidate.fan_out).max(0.01));
+                trace.number("cost_for_plan", path.cost + candidate.cost);
+            }
+            drop(plan);
             let mut order = path.order.clone();
             order.push(n);
             Path {
@@ -284,6 +312,7 @@ impl Lowering<'_> {
             let fan_out = (entries * own * share).max(0.1);
             return Candidate { way: Way::Json, fan_out, cost: rows * (lookup_cost(1.0, entries) + entries) };
         }
+        let compared = self.stats.trace().map(|trace| trace.list("considered_access_paths"));
         let mut best = match equal.is_empty() {
             false => Candidate {
                 cost: read + alone * BUILD_COST + rows * PROBE_COST + rows * fan_out * LOOP_COST,
@@ -307,6 +336,11 @@ impl Lowering<'_> {
             if reads_before {
                 let found = found_cost(&choice.access, rows * choice.rows, entries);
                 let cost = lookup_cost(rows, entries) + found;
+                if let (Some(trace), Source::Base { table: base, .. }) = (self.stats.trace(), &table.source) {
+                    let _lookup = trace.item();
+                    trace.access(base, &choice.access, choice.rows, cost);
+                    trace.number("cost_without_index", best.cost);
+                }
                 if cost < best.cost || context.mode != ReadMode::Snapshot {
                     let is_one_row = choice.rows <= 1.0;
                     let fan_out =
@@ -315,11 +349,12 @@ impl Lowering<'_> {
                 }
             }
         }
+        drop(compared);
         best
     }
 
     /// Returns the fraction of a table's rows that pass the conditions on it alone.
-    fn own_share(&self, group: &JoinGroup<'_>, n: usize, conjuncts: &[Conjunct]) -> f64 {
+    pub(crate) fn own_share(&self, group: &JoinGroup<'_>, n: usize, conjuncts: &[Conjunct]) -> f64 {
         if let Some(known) = group.shares.borrow().get(&n) {
             return *known;
         }
@@ -377,7 +412,7 @@ impl Lowering<'_> {
     }
 
     /// Chooses the access to a base table, given the rows of the placed tables.
-    fn choose(
+    pub(crate) fn choose(
         &self,
         group: &JoinGroup<'_>,
         n: usize,

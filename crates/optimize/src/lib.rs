@@ -9,12 +9,14 @@
 //! | `unnest` | converts grouped IN subqueries to tables of FROM |
 //! | `semi` | converts subqueries in conditions to semi-joins and anti-joins |
 //! | `join` | join order and join methods |
+//! | `join_trace` | steps of the trace about joins |
 //! | `access` | index choice for a table |
 //! | `sargable` | conditions that an index can evaluate |
 //! | `answered` | residual conditions after an index access |
 //! | `disjunction` | common parts of OR alternatives |
 //! | `estimate` | cost model and cardinality estimates |
 //! | `sound` | invariants of plans |
+//! | `trace` | the decisions as text, for OPTIMIZER_TRACE |
 //! | `visit` | walks over query blocks |
 
 mod access;
@@ -24,6 +26,7 @@ mod equal;
 mod estimate;
 mod group;
 mod join;
+mod join_trace;
 mod lateral;
 mod lower;
 mod merge;
@@ -32,11 +35,12 @@ mod push;
 mod sargable;
 mod semi;
 mod sound;
+mod trace;
 mod unnest;
 mod unordered;
 mod visit;
 
-pub use access::{Candidates, Choice, LOCKED_ENTRIES_MIN, RowCosts, WantedOrder};
+pub use access::{Candidates, LOCKED_ENTRIES_MIN, RowCosts, WantedOrder};
 pub use answered::unanswered;
 pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
 pub use cohort_sql::ast::SetOperator;
@@ -45,10 +49,11 @@ pub use estimate::Statistics;
 pub use lower::{optimize, read_mode};
 pub use merge::merge;
 pub use physical::{
-    Access, AggregateNode, ChainInput, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod, JsonScan,
-    LikeStart, LimitCount, LimitNode, Node, PartId, Parts, Plan, ReadMode, RecursiveStep, Scan, SetChain,
-    SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
+    Access, AggregateNode, ChainInput, Choice, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod,
+    JsonScan, LikeStart, LimitCount, LimitNode, Node, PartId, Parts, Plan, ReadMode, RecursiveStep, Scan,
+    SetChain, SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, Sarg, conditions};
+pub use trace::{OptimizerTrace, TraceScope};
 pub use unnest::unnest;

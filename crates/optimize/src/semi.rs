@@ -163,7 +163,24 @@ impl<'o> Lowering<'o> {
         let (layout, rows) = (before.layout.clone(), before.rows);
         let reads_around = |expr: &Expr| self.statement.columns(expr).iter().any(|c| layout.contains(c));
         let (on, own): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(reads_around);
-        let mut part = match self.semi_lookup(from, &own, &on, &before, context) {
+        let traced = self.stats.trace().map(|trace| {
+            let step = trace.object("transformation");
+            trace.number("select_id", context.block.into());
+            trace.text("from", "subquery of a condition");
+            trace.text("to", if kind == JoinKind::Anti { "anti-join" } else { "semijoin" });
+            trace.texts("tables", from.tables().iter().map(|table| &*table.name));
+            trace.texts("condition", on.iter().map(Expr::to_string));
+            step
+        });
+        let lookup = self.semi_lookup(from, &own, &on, &before, context);
+        if let Some(trace) = self.stats.trace() {
+            trace.text(
+                "strategy",
+                if lookup.is_some() { "lookup of the first match" } else { "join of all matches" },
+            );
+        }
+        drop(traced);
+        let mut part = match lookup {
             Some(choice) => {
                 let From::Table(table) = from else { unreachable!("only a table is looked up") };
                 let (asked, own): (Vec<Expr>, Vec<Expr>) = own.into_iter().partition(Expr::calls_back);
@@ -188,7 +205,7 @@ impl<'o> Lowering<'o> {
         on: &[Expr],
         before: &Part,
         context: SelectContext,
-    ) -> Option<crate::access::Choice> {
+    ) -> Option<crate::physical::Choice> {
         let From::Table(table) = from else { return None };
         let Source::Base { .. } = &table.source else { return None };
         let is_before = |column: usize| before.layout.contains(&column);
@@ -217,6 +234,10 @@ impl<'o> Lowering<'o> {
             true => alone.cost + alone.rows * BUILD_COST + before.rows * PROBE_COST,
             false => alone.cost + before.rows * alone.rows * LOOP_COST,
         };
+        if let Some(trace) = self.stats.trace() {
+            trace.number("cost_of_lookups", by_index);
+            trace.number(if can_hash { "cost_of_hash_join" } else { "cost_of_nested_loop" }, by_other);
+        }
         (by_index < by_other).then_some(choice)
     }
 }

@@ -65,6 +65,10 @@ pub struct ResultWriter<'a> {
     changes: Changes,
     /// The client is sending a file.
     has_file: bool,
+    /// Length of the buffer before the reply.
+    began_at: usize,
+    /// Bytes of the reply that were sent from the buffer.
+    drained: u64,
 }
 
 impl<'a> ResultWriter<'a> {
@@ -77,6 +81,8 @@ impl<'a> ResultWriter<'a> {
         drain: &'a mut dyn Drain,
     ) -> ResultWriter<'a> {
         ResultWriter {
+            began_at: out.len(),
+            drained: 0,
             out,
             sequence,
             encoding,
@@ -234,7 +240,9 @@ impl<'a> ResultWriter<'a> {
 
     /// Sends the buffer, once everything that the session's replies depend on is published.
     pub fn drain(&mut self) {
+        self.drained += (self.out.len() - self.began_at) as u64;
         self.drain.drain(self.out);
+        self.began_at = 0;
     }
 }
 
@@ -357,6 +365,10 @@ impl ResultSink for ResultWriter<'_> {
         // An empty packet ends the file.
         self.has_file = out.len() > before;
         Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.drained + (self.out.len() - self.began_at) as u64
     }
 
     fn is_dead(&self) -> bool {

@@ -163,6 +163,11 @@ pub trait ResultSink {
     /// Returns whether further rows are pointless, because the client is gone or the connection was killed.
     fn is_dead(&self) -> bool;
 
+    /// Returns the bytes that the command has returned so far, sent or not.
+    fn bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns whether no client waits for the result any more: [`ResultSink::is_dead`], or the client has
     /// closed its side. A system call, for statements that send nothing for long.
     fn has_hung_up(&self) -> bool {

@@ -431,10 +431,14 @@ impl TableCursor {
             // The search that finds the end of a span.
             if let Some(look) = self.look.take() {
                 trx.counts().count(look);
+                trx.counts().count_empty();
             }
             if let Some(keys) = &mut self.row_keys {
                 let found = keys.next(&self.table, trx, self.view.as_ref(), &mut self.index_key)?;
                 trx.counts().count(Counted::ReadKey);
+                if !found {
+                    trx.counts().count_empty();
+                }
                 return Ok(found.then_some(Candidate::Point));
             }
             let Some(span) = self.spans.spans.get_mut(self.span_next) else { return Ok(None) };
@@ -618,9 +622,13 @@ impl TableCursor {
         }
         // Moved out during the read, to avoid an atomic reference count.
         let view = self.view.take().expect("snapshot reads have a view");
+        let is_point = matches!(candidate, Candidate::Point);
         let found = self.read_row(trx, ReadAt::View(&view), candidate);
         self.view = Some(view);
         if !found? {
+            if is_point {
+                trx.counts().count_empty();
+            }
             return Ok(false);
         }
         self.table.decode(&self.value, &self.options.columns, row)?;
@@ -689,7 +697,12 @@ impl TableCursor {
             if !self.find_clustered_key(trx, ReadAt::Latest, candidate)? {
                 match self.passing.is_some() && self.lock_absent(trx, mode, wait)? {
                     true => continue,
-                    false => return Ok(false),
+                    false => {
+                        if entry.is_none() {
+                            trx.counts().count_empty();
+                        }
+                        return Ok(false);
+                    }
                 }
             }
             let Some(lock) = self.lock_candidate(trx, entry, mode, wait, filter, row)? else {
@@ -713,6 +726,9 @@ impl TableCursor {
             }
             if !is_there && lock == RowLock::New {
                 self.row_has_moved(entry);
+            }
+            if !is_there && entry.is_none() {
+                trx.counts().count_empty();
             }
             return Ok(matches);
         }

@@ -22,6 +22,9 @@ pub fn read_point(
     trx.counts().count(Counted::ReadKey);
     let engine = trx.engine(table.engine);
     let found = engine.get(ReadAt::View(&view), clustered.id, key, value).map_err(engine_error)?;
-    trx.count_read(table, Some(ROWS), u64::from(found));
+    match found {
+        true => trx.count_read(table, Some(ROWS), 1),
+        false => trx.counts().count_empty(),
+    }
     Ok(found)
 }

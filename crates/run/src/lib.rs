@@ -60,7 +60,9 @@ mod window;
 
 pub use batch::Batch;
 pub use limit::{limit_bounds, limit_value};
-pub use profile::{NodeCounters, NodeProfile, PlanParts, PlanProfile, nanos_since};
+pub use profile::{
+    NodeCounters, NodeProfile, PlanParts, PlanProfile, Spent, Started, nanos_since, spent_since,
+};
 pub use rows::{Rows, run, run_measured};
 pub use storage::{CursorId, Event, Kept, Matching, Sorted, Storage};
 pub use vectors::Vectors;

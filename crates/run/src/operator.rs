@@ -46,7 +46,7 @@
 use cohort_types::{Interrupt, SqlResult, VectorType};
 
 use crate::batch::Batch;
-use crate::profile::{NodeCounters, NodeProfile, PlanProfile, nanos_since};
+use crate::profile::{NodeCounters, NodeProfile, PlanProfile};
 use crate::runtime::Run;
 use crate::vectors::Vectors;
 
@@ -109,9 +109,10 @@ impl<'p> Input<'p> {
         let rows = answer.as_ref().map_or(0, |(_, rows)| *rows as u64);
         match start {
             None => counters.count(loops, 0, rows),
-            Some(_) => {
-                let spills = profile.spills() - spills;
-                counters.add(NodeProfile { loops, read: 0, rows, nanos: nanos_since(start), spills });
+            Some(start) => {
+                let (spills, spent) = (profile.spills() - spills, start.spent());
+                let (nanos, engine) = (spent.nanos, spent.engine);
+                counters.add(NodeProfile { loops, read: 0, rows, nanos, spills, engine });
             }
         }
         answer.map(|(answer, _)| answer)

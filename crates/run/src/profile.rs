@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use cohort_base::EngineWork;
 use cohort_optimize::PartId;
 
 /// Measurements of the parts of a statement's plans.
@@ -38,6 +39,47 @@ pub struct NodeProfile {
     pub nanos: u64,
     /// Temporary files created, including those of the parts below.
     pub spills: u64,
+    /// Pages accessed and waits, like the time.
+    pub engine: EngineWork,
+}
+
+/// The moment when a part of a timed run was called.
+#[derive(Clone, Copy, Debug)]
+pub struct Started {
+    at: Instant,
+    engine: EngineWork,
+}
+
+impl Started {
+    /// Returns the time since then, and the work of engines.
+    pub fn spent(&self) -> Spent {
+        Spent { nanos: nanos_since(Some(self.at)), engine: EngineWork::here().since(&self.engine) }
+    }
+}
+
+/// Time and work of engines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    pub nanos: u64,
+    pub engine: EngineWork,
+}
+
+impl Spent {
+    /// Adds more.
+    pub fn add(&mut self, more: &Spent) {
+        self.nanos += more.nanos;
+        self.engine = self.engine.plus(&more.engine);
+    }
+
+    /// Subtracts a part.
+    pub fn less(&self, part: &Spent) -> Spent {
+        Spent { nanos: self.nanos.saturating_sub(part.nanos), engine: self.engine.since(&part.engine) }
+    }
+}
+
+/// Returns the time and the work since a start; nothing without a start.
+pub fn spent_since(start: Option<Started>) -> Spent {
+    start.map(|start| start.spent()).unwrap_or_default()
 }
 
 /// A [`NodeProfile`] that accumulates. One thread adds.
@@ -48,6 +90,12 @@ pub struct NodeCounters {
     rows: AtomicU64,
     nanos: AtomicU64,
     spills: AtomicU64,
+    pages_accessed: AtomicU64,
+    pages_read: AtomicU64,
+    read_ns: AtomicU64,
+    pages_prefetched: AtomicU64,
+    old_rows: AtomicU64,
+    lock_wait_ns: AtomicU64,
 }
 
 #[inline]
@@ -59,8 +107,20 @@ impl NodeCounters {
     /// Adds counts.
     pub fn add(&self, more: NodeProfile) {
         self.count(more.loops, more.read, more.rows);
-        raise(&self.nanos, more.nanos);
         raise(&self.spills, more.spills);
+        self.spend(&Spent { nanos: more.nanos, engine: more.engine });
+    }
+
+    /// Adds time and work of engines.
+    pub fn spend(&self, spent: &Spent) {
+        raise(&self.nanos, spent.nanos);
+        let engine = &spent.engine;
+        raise(&self.pages_accessed, engine.pages_accessed);
+        raise(&self.pages_read, engine.pages_read);
+        raise(&self.read_ns, engine.read_ns);
+        raise(&self.pages_prefetched, engine.pages_prefetched);
+        raise(&self.old_rows, engine.old_rows);
+        raise(&self.lock_wait_ns, engine.lock_wait_ns);
     }
 
     /// Adds loops, rows read and rows returned.
@@ -75,7 +135,15 @@ impl NodeCounters {
         let [loops, read, rows, nanos, spills] =
             [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills]
                 .map(|sum| sum.load(Ordering::Relaxed));
-        NodeProfile { loops, read, rows, nanos, spills }
+        let engine = EngineWork {
+            pages_accessed: self.pages_accessed.load(Ordering::Relaxed),
+            pages_read: self.pages_read.load(Ordering::Relaxed),
+            read_ns: self.read_ns.load(Ordering::Relaxed),
+            pages_prefetched: self.pages_prefetched.load(Ordering::Relaxed),
+            old_rows: self.old_rows.load(Ordering::Relaxed),
+            lock_wait_ns: self.lock_wait_ns.load(Ordering::Relaxed),
+        };
+        NodeProfile { loops, read, rows, nanos, spills, engine }
     }
 }
 
@@ -101,10 +169,10 @@ impl PlanProfile {
         self.is_timed
     }
 
-    /// Returns the time, if times are measured.
+    /// Returns the time and the counters of engines, if times are measured.
     #[inline]
-    pub fn clock(&self) -> Option<Instant> {
-        self.is_timed.then(Instant::now)
+    pub fn clock(&self) -> Option<Started> {
+        self.is_timed.then(|| Started { at: Instant::now(), engine: EngineWork::here() })
     }
 
     /// Returns the measurements of a part.

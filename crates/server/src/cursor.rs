@@ -302,6 +302,10 @@ impl ResultSink for CursorSink<'_, '_> {
         self.writer.error(error);
     }
 
+    fn bytes(&self) -> u64 {
+        self.writer.bytes()
+    }
+
     fn is_dead(&self) -> bool {
         self.writer.is_dead()
     }

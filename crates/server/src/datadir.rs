@@ -496,6 +496,7 @@ mod tests {
             "mb.cnf",
             "server_audit.log",
             "metrics_history.bin",
+            "statement_statistics.bin",
             "logs",
             "log_of_mine",
             "slow.log",

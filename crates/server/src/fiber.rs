@@ -37,9 +37,9 @@
 //! A job may begin on one thread and end on another, but the compiler assumes that a function stays on its
 //! thread. Functions that are on the stack while a job sleeps must therefore not use thread-local variables
 //! directly. They call functions that are not inlined and do not sleep. In this code base these are
-//! [`sleeper`] and [`wait_slot`] in this file, `with_slot` in `pool.rs`, `StackFloor::current` in crate base,
-//! and the cache of compiled patterns in the expression crate. A library may use thread-local variables only
-//! in functions that return before a job can sleep.
+//! [`sleeper`] and [`wait_slot`] in this file, `with_slot` in `pool.rs`, `StackFloor::current` and
+//! `EngineWork` in crate base, and the cache of compiled patterns in the expression crate. A library may use
+//! thread-local variables only in functions that return before a job can sleep.
 //!
 //! # A stack
 //! ```text
@@ -61,7 +61,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use cohort_base::{STACK_RESERVE, StackFloor, switch_stack};
+use cohort_base::{EngineWork, STACK_RESERVE, StackFloor, switch_stack};
 use cohort_engine::WaitSlot;
 use cohort_locks::Sleeper;
 use corosensei::stack::{DefaultStack, Stack as _};
@@ -177,9 +177,11 @@ impl<J: Send> Sleeper for FiberSlot<J> {
             (fibers.options.before_sleep)();
         }
         let yielder = self.yielder.lock().as_ref().expect("the stack has started").0;
+        let work = EngineWork::here();
         // SAFETY: the yielder lives at the bottom of the stack for as long as the stack runs jobs, and this
         // call runs on that stack: `sleeper` returned this wait slot to it.
         unsafe { yielder.as_ref() }.suspend(Left::Asleep(deadline));
+        work.resume();
     }
 
     fn wake(&self) {

@@ -64,6 +64,7 @@ pub mod flush_watch;
 mod half_open;
 mod housekeeping;
 pub mod init_file;
+pub mod kept_statistics;
 mod listen;
 mod login;
 pub mod machine;

@@ -141,6 +141,7 @@ fn accept_from(shared: &Arc<Shared>, listener: &Socket) {
                 // Most likely the process is out of descriptors. Existing connections continue, and some may
                 // end.
                 shared.log.error(format_args!("Error in accept: {error}"));
+                shared.status.count(Counter::ConnectionErrorsAccept);
                 std::thread::sleep(Duration::from_millis(50));
                 return;
             }
@@ -151,6 +152,7 @@ fn accept_from(shared: &Arc<Shared>, listener: &Socket) {
 fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
     shared.status.count(Counter::Connections);
     if socket.set_nonblocking(true).is_err() {
+        shared.status.count(Counter::ConnectionErrorsInternal);
         return;
     }
     let peer = peer_of(address, shared.globals.flag(VarId::SkipNameResolve));
@@ -162,10 +164,12 @@ fn admit(shared: &Arc<Shared>, socket: Socket, address: &SockAddr) {
     // The log and the binary log have priority over another connection (reserved descriptors).
     if cohort_vfs::refuse_kept(&socket).is_err() {
         shared.status.count(Counter::ConnectionErrorsMaxConnections);
+        shared.status.count(Counter::AbortedConnectsPreauth);
         return turn_away(&socket);
     }
     let Some(slot) = find_slot(shared) else {
         shared.status.count(Counter::ConnectionErrorsMaxConnections);
+        shared.status.count(Counter::AbortedConnectsPreauth);
         return turn_away(&socket);
     };
     let (id, scramble) = (slot.id, shared.new_scramble());

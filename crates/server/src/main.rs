@@ -19,6 +19,7 @@ use cohort_server::binlog_watch;
 use cohort_server::cloned;
 use cohort_server::datadir::{self, Datadir};
 use cohort_server::descriptors::DescriptorLimits;
+use cohort_server::kept_statistics::KeptStatistics;
 use cohort_server::metrics::{MetricsEndpoint, MetricsListeners};
 use cohort_server::signals::{self, Signal};
 use cohort_server::storage::{self, StorageOptions, StorageStatus};
@@ -27,7 +28,7 @@ use cohort_server::{
     CatalogAccounts, Endpoints, ErrorLog, Server, ServerOptions, SqlBackend, Tls, WorkerLimits, Workers,
     flush_watch, init_file, machine, pid_file, system_tables,
 };
-use cohort_vfs::{SharedClock, World};
+use cohort_vfs::{CountFs, SharedClock, World};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -115,7 +116,8 @@ fn print(text: &str) -> ExitCode {
 struct Failed;
 
 fn run(options: &Options) -> Result<Ended, Failed> {
-    let world = World::real();
+    let real = World::real();
+    let world = World { fs: CountFs::shared(real.fs), ..real };
     let globals = Arc::new(Globals::new());
     options.apply(&globals);
     let stderr = ErrorLog::open(None, world.clock.clone()).map_err(|_| Failed)?;
@@ -481,6 +483,7 @@ fn serve(
         log.error(format_args!("The log is not archived: {error}"));
     }
     assert!(signals.0.set(running).is_ok(), "the server starts once");
+    let statistics = KeptStatistics::load(&backend, globals, datadir.path(), log);
     let metrics = start_metrics(sockets.metrics, &server, &backend, world, datadir.path());
     let metrics = metrics.map_err(|e| refuse(&e))?;
     server.listen(sockets.clients).map_err(|e| refuse(&e))?;
@@ -524,6 +527,7 @@ fn serve(
         machine::end_process(1);
     }
     drop(metrics);
+    statistics.save(&backend, log);
     backend.pool_dump().stopping();
     drop(backend);
     let closed = commit.close();

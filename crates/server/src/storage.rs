@@ -358,21 +358,23 @@ pub fn apply_archive(
     let manifest = Manifest::decode(&manifest, &path).map_err(|error| error.to_string())?;
     let applied = cohort_commit::apply_archive(world, datadir, dir, timeline, stop);
     let applied = applied.map_err(|error| error.to_string())?;
-    let log_bin = Some(manifest.log_bin).filter(|name| !name.is_empty());
+    let log_bin = applied.new_binlog.clone().unwrap_or(manifest.log_bin);
+    let log_bin = Some(log_bin).filter(|name| !name.is_empty());
     let options = StorageOptions { log_bin, ..StorageOptions::default() };
     let Storage { commit, .. } = open(datadir, world, globals, &options, log).map_err(|e| e.to_string())?;
-    let report = report(&commit, &applied);
+    let report = report(&commit, &applied, options.log_bin.as_deref().unwrap_or_default());
     commit.close().map_err(|error| error.to_string())?;
     Ok(report)
 }
 
-fn report(commit: &Coordinator, applied: &Applied) -> String {
-    let Applied { lsn, time_us, bytes, transactions, is_reached } = applied;
+fn report(commit: &Coordinator, applied: &Applied, log_bin: &str) -> String {
+    let Applied { lsn, time_us, bytes, transactions, is_reached, new_binlog: _ } = applied;
     let timeline = commit.timelines().last().map_or(0, |timeline| timeline.number);
     let gtids = commit.recovered().gtids.position_text();
+    let log_bin = serde_json::Value::from(log_bin);
     format!(
         "{{\"timeline\":{timeline},\"lsn\":{lsn},\"gtid_binlog_pos\":\"{gtids}\",\"time\":{time_us},\"applied_bytes\":{bytes},\
-         \"applied_transactions\":{transactions},\"is_stop_reached\":{is_reached}}}\n"
+         \"applied_transactions\":{transactions},\"is_stop_reached\":{is_reached},\"log_bin\":{log_bin}}}\n"
     )
 }
 

@@ -91,6 +91,13 @@ fn every_commit_is_in_the_histograms_of_status_table_and_endpoint() {
         assert!(spent >= of("sum") * 0.999, "{stage}: a group has a member at least");
     }
     assert_eq!(samples["cohort_group_size_sum"], commits);
+    assert!(!body.contains("cohort_digest_"), "off by default");
+    client.query_drop("SET GLOBAL metrics_digests = 5").expect("set");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let with_digests = get(port, "/metrics").1;
+    let is_of_digest = |line: &&str| line.starts_with("cohort_digest_calls_total{digest=\"");
+    let most = with_digests.lines().filter(is_of_digest).count();
+    assert!((1..=5).contains(&most), "{with_digests}");
     assert_eq!(samples["cohort_connections_open"], 1.0);
     assert_eq!(samples["cohort_global_status{variable=\"Binlog_commits\"}"], commits);
 

@@ -654,11 +654,27 @@ fn statement_logs_are_recreated_after_a_move() {
     assert!(old.contains("Query\tSELECT 'early'\n") && old.contains("'still there'"), "{old}");
     assert!(old.contains("IDENTIFIED BY '<secret>'") && !old.contains("hush"), "{old}");
     assert!(new.contains("SELECT 'afterwards'") && !new.contains("early"), "{new}");
+    client.query_drop("SET log_slow_verbosity = 'full'").expect("set");
     client.query_drop("SELECT SLEEP(0.3)").expect("runs");
+    client.query_drop("CREATE TABLE test.t (a INT PRIMARY KEY)").expect("made");
+    client.query_drop("SET long_query_time = 0").expect("set");
+    client.query_drop("INSERT INTO test.t VALUES (1), (2)").expect("written");
+    client.query_drop("SELECT * FROM test.t").expect("read");
     let found = std::fs::read_dir(&data).expect("readable").filter_map(Result::ok);
     let slow = found.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-slow.log"));
     let slow = text(&slow.expect("a slow log was made"));
     assert!(slow.contains("SELECT SLEEP(0.3);\n") && !slow.contains("early"), "{slow}");
+    let entry = |end: &str| slow.split("# Time: ").find(|entry| entry.ends_with(end)).expect("an entry");
+    let (insert, select) = (entry("VALUES (1), (2);\n"), entry("SELECT * FROM test.t;\n"));
+    // An OK packet with the numbers of records; and a column, two rows and two packets that end them.
+    for (entry, bytes) in [(insert, 48..=60), (select, 60..=120)] {
+        let sent = entry.split("Bytes_sent: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+        assert!(sent.is_some_and(|sent: u64| bytes.contains(&sent)), "{entry}");
+        assert!(entry.contains("# Pages_accessed: "), "{entry}");
+    }
+    assert!(insert.contains("Commit_flush_time: 0.") && !select.contains("Commit_"), "{slow}");
+    let plan: Option<String> = client.query_first("ANALYZE FORMAT=JSON SELECT * FROM test.t").expect("runs");
+    assert!(plan.as_deref().is_some_and(|plan| plan.contains("\"pages_accessed\": ")), "{plan:?}");
 }
 
 /// Source files with the recovery table.

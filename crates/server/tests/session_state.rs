@@ -687,7 +687,7 @@ fn performance_schema_lists_connections() {
 }
 
 /// The views of `sys` that tools and people use.
-const VIEWS_OF_SYS: [&str; 17] = [
+const VIEWS_OF_SYS: [&str; 18] = [
     "version",
     "statement_analysis",
     "schema_table_statistics",
@@ -704,12 +704,14 @@ const VIEWS_OF_SYS: [&str; 17] = [
     "memory_global_total",
     "memory_by_user_by_current_bytes",
     "io_global_by_file_by_bytes",
+    "io_global_by_file_by_latency",
     "metrics",
 ];
 
 #[test]
 fn sys_is_made_once_and_answers() {
-    let mut server = Cohort::new(&["--sys-schema=ON", "--log-bin", "--userstat=ON"]);
+    let kept = "--statement-statistics-kept=ON";
+    let mut server = Cohort::new(&["--sys-schema=ON", "--log-bin", "--userstat=ON", kept]);
     let mut client = server.in_test();
     for view in VIEWS_OF_SYS {
         client
@@ -746,10 +748,38 @@ fn sys_is_made_once_and_answers() {
             "SELECT COUNT(*) FROM sys.x$statement_analysis WHERE exec_count > 1 AND avg_latency > max_latency",
             "0",
         ),
+        (
+            "SELECT SUM(count_write) > 0, SUM(total <> '0 bytes') > 0 FROM sys.io_global_by_file_by_bytes \
+             WHERE file LIKE '%/log.%'",
+            "1 1",
+        ),
+        (
+            "SELECT EVENT_NAME, COUNT_MISC > 0, SUM_NUMBER_OF_BYTES_WRITE > 0, SUM_TIMER_WAIT >= MAX_TIMER_WAIT \
+             FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME LIKE '%innodb_log_file'",
+            "wait/io/file/innodb/innodb_log_file 1 1 1",
+        ),
+        (
+            "SELECT COUNT(*) > 0 FROM performance_schema.file_instances \
+             WHERE EVENT_NAME = 'wait/io/file/innodb/innodb_data_file' AND OPEN_COUNT > 0",
+            "1",
+        ),
+        (
+            "SELECT COUNT(*), SUM(TYPE = 'value') FROM information_schema.INNODB_METRICS \
+             WHERE NAME IN ('lock_deadlocks', 'trx_rseg_history_len', 'buffer_pool_reads', 'os_data_writes')",
+            "4 2",
+        ),
+        ("SHOW VARIABLES LIKE 'innodb_version'", ""),
+        (
+            "SELECT COUNT(*), MIN(COUNT_ALLOC > 0) FROM performance_schema.memory_summary_global_by_event_name",
+            "3 1",
+        ),
     ] {
         let found = rows(&mut client, query).trim_end().replace('\n', "|").replace('\t', " ");
         assert_eq!(found, expected, "{query}");
     }
+    let of_sys = "SELECT CALLS, SAMPLE_TEXT FROM information_schema.COHORT_STATEMENTS \
+                  WHERE DIGEST_TEXT LIKE 'SELECT `b` FROM `t` FORCE INDEX%'";
+    assert!(rows(&mut client, of_sys).starts_with("1\tSELECT b FROM t"));
     // It is not in the binary log, and a dropped one is not created again.
     let logged = rows(&mut client, "SHOW BINLOG EVENTS");
     assert!(!logged.contains("format_bytes"), "{logged}");
@@ -760,6 +790,8 @@ fn sys_is_made_once_and_answers() {
     server.restart();
     let mut client = server.in_test();
     assert_eq!(rows(&mut client, "SHOW DATABASES LIKE 'sys'"), "");
+    let after = rows(&mut client, of_sys);
+    assert_eq!(after.trim_end().split('\t').next(), Some("1"), "statistics survive a restart: {after}");
     // One that exists is left alone when the mark is missing, as after a restore.
     client.query_drop("CREATE DATABASE sys").expect("created");
     client.query_drop("CREATE TABLE sys.own (a INT)").expect("created");

@@ -15,6 +15,7 @@ use cohort_config::{VarId, VarValue};
 use cohort_types::{SqlError, SqlResult};
 
 use crate::called_programs::CalledPrograms;
+use crate::optimizer_trace::OptimizerTraces;
 use crate::session_state::{Identity, SessionLog, SessionState, Settings};
 use crate::statement_state::StatementState;
 use crate::transaction_track::TransactionTracker;
@@ -193,6 +194,7 @@ impl SessionState {
             user_variable_memory: RefCell::new(Reservation::new(Arc::clone(&self.memory))),
             memory: Arc::clone(&self.memory),
             trace: RefCell::default(),
+            optimizer: OptimizerTraces::default(),
             statement: StatementState::default(),
             identity,
             log: SessionLog::default(),
@@ -233,6 +235,7 @@ impl SessionState {
         self.user_variables.swap(&other.user_variables);
         self.user_variable_memory.swap(&other.user_variable_memory);
         self.statement.swap(&other.statement);
+        self.optimizer.swap(&other.optimizer);
         self.log.exchange(&other.log);
         self.last_values.swap(&other.last_values);
         self.changes.swap(&other.changes);

@@ -23,6 +23,7 @@
 //! | `access/` | privileges |
 //! | `account_usage`, `account_limits` | resource limits of accounts; how sessions enforce them |
 //! | `audit/` | [`Audit`]: the audit log |
+//! | `optimizer_trace`, `traced_text` | [`OptimizerTraces`]: the last trace of the optimizer; the text of its statement |
 //! | `statement_trace` | [`StatementTrace`]: durations of a traced statement |
 //! | `statement_log`, `general_log` | the general and the slow query log; entries of the general log |
 //! | `annotation` | statement texts with their parameter values |
@@ -64,6 +65,7 @@ mod hooks;
 mod ids;
 mod inner_session;
 mod names;
+mod optimizer_trace;
 mod process_list;
 mod profiles;
 mod reached;
@@ -82,6 +84,7 @@ mod statement_state;
 mod statement_trace;
 mod statements;
 mod statistics;
+mod traced_text;
 mod transaction_track;
 mod user_lock_holders;
 mod user_locks;
@@ -110,6 +113,7 @@ pub use general_log::{LOG_NOWHERE, LOG_TO_FILE, LOG_TO_TABLE, short_time, shown}
 pub use ids::Ids;
 pub use inner_session::{InnerSession, ProgramContext};
 pub use names::SessionNames;
+pub use optimizer_trace::{OptimizerTraces, TracedPlan};
 pub use process_list::AcknowledgedBy;
 pub use process_list::{
     Closer, Command, Logins, Process, ProcessIdentity, ProcessList, ProcessSnapshot, RunningPlan, SharedPlan,

@@ -251,6 +251,9 @@ impl Names for SessionNames<'_> {
             return Ok(None);
         }
         self.want(found.schema(), found.name(), Privilege::Select.into())?;
+        if found.name() == "OPTIMIZER_TRACE" {
+            self.session.optimizer.note_reader();
+        }
         Ok(Some(found.clone()))
     }
 

@@ -628,6 +628,23 @@ impl ProcessList {
         processes.values().for_each(|process| drop(process.sums.take()));
     }
 
+    /// Removes the numbers of logins, as far as no connection is left of them.
+    pub fn forget_logins(&self) {
+        let processes = self.processes.read();
+        let mut open: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for process in processes.values() {
+            let identity = process.identity();
+            *open.entry((identity.user.clone(), identity.host_name().to_owned())).or_default() += 1;
+        }
+        let mut logins = self.logins.lock();
+        logins.retain(|name, logins| {
+            let since_reset = logins.since_reset();
+            logins.total = open.get(name).copied().unwrap_or(0);
+            logins.before_reset = logins.total.saturating_sub(since_reset);
+            logins.total > 0
+        });
+    }
+
     /// Returns the logins by user and host.
     pub fn logins(&self) -> BTreeMap<(String, String), Logins> {
         self.logins.lock().clone()
@@ -723,5 +740,9 @@ mod tests {
         assert_eq!([logins("u"), logins("v")], [(3, 2), (1, 0)]);
         list.register(ConnectionId(5), identity("v"), 0);
         assert_eq!([logins("u"), logins("v")], [(3, 2), (2, 1)]);
+        list.remove(ConnectionId(5));
+        list.forget_logins();
+        assert_eq!(logins("u"), (2, 2));
+        assert!(!list.logins().keys().any(|(user, _)| user == "v"));
     }
 }

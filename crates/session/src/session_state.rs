@@ -33,6 +33,7 @@ use crate::called_programs::CalledPrograms;
 use crate::connection::ConnectionInfo;
 use crate::database::Database;
 use crate::inner_session::KeptInner;
+use crate::optimizer_trace::OptimizerTraces;
 use crate::profiles::Profiles;
 use crate::running_programs::RunningPrograms;
 use crate::settings::to_value;
@@ -74,9 +75,11 @@ pub struct SessionState {
     pub user_variable_memory: RefCell<Reservation>,
     /// Memory budget of the session.
     pub memory: Arc<Budget>,
-    /// The state of the running statement.
     /// The last statement that was traced.
     pub trace: RefCell<Option<StatementTrace>>,
+    /// Traces of the optimizer.
+    pub optimizer: OptimizerTraces,
+    /// The state of the running statement.
     pub statement: StatementState,
     /// The account and role that the session acts for.
     pub identity: Identity,
@@ -389,6 +392,7 @@ impl SessionState {
             temporary,
             last_values: RefCell::default(),
             trace: RefCell::default(),
+            optimizer: OptimizerTraces::default(),
             statement: StatementState::default(),
             identity: Identity {
                 is_applier: origin == Origin::Source,

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use cohort_catalog::Table;
 use cohort_engine::{Batch, Engine, KeyRange, ReadAt, ScanRequest};
 use cohort_expr::{EvalContext, Expr, SessionHooks};
-use cohort_optimize::{Access, Columns, Span, Spans, Statistics};
+use cohort_optimize::{Access, Columns, OptimizerTrace, Span, Spans, Statistics};
 use cohort_plan::PlanContext;
 use cohort_row::{KeySpan, resolve};
 use cohort_types::{SqlResult, TypeKind, Value};
@@ -31,11 +31,12 @@ use crate::session_state::SessionState;
 pub struct PlanStatistics<'p> {
     session: &'p SessionState,
     ctx: &'p PlanContext<'p>,
+    trace: Option<Arc<OptimizerTrace>>,
 }
 
 impl<'p> PlanStatistics<'p> {
     pub fn new(session: &'p SessionState, ctx: &'p PlanContext<'p>) -> PlanStatistics<'p> {
-        PlanStatistics { session, ctx }
+        PlanStatistics { session, ctx, trace: session.optimizer.running() }
     }
 
     fn sample(&self, table: &Arc<Table>, index: usize) -> Option<Arc<Sample>> {
@@ -80,6 +81,10 @@ impl Statistics for PlanStatistics<'_> {
 
     fn check_interrupt(&self) -> SqlResult<()> {
         self.session.check_interrupt()
+    }
+
+    fn trace(&self) -> Option<&OptimizerTrace> {
+        self.trace.as_deref()
     }
 
     fn rows_per_key(&self, table: &Arc<Table>, index: usize, parts: usize) -> Option<f64> {

@@ -11,23 +11,26 @@ use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cohort_backup_format::{Frame, LogRange, Start, TimelineStart, chained};
 use cohort_base::{DomainId, Gtid, ServerId};
 use cohort_commit::{
     ApplyError, ApplyStop, ArchiveError, ArchiveLink, ArchiveSyncOptions, Archiver, BackupControl,
-    BackupRequest, DirectorySink, ReplicaPositions, ServerIdentity, apply_archive,
+    BackupRequest, DirectorySink, LogLayout, ReplicaPositions, ServerIdentity, apply_archive,
 };
 use cohort_sim::{Bank, Disk, Logged, Script, Setup, World};
-use cohort_vfs::{MemFs, OpenMode, Rng, SeededRng, World as Machine};
+use cohort_vfs::{Fs, MemFs, OpenMode, Rng, SeededRng, World as Machine};
 use load::{Load, Model, contents};
 
 const BACKUP: &str = "/backup";
 const ARCHIVE: &str = "/archive";
 
-fn setup() -> Setup {
-    Setup { is_archived: true, ..Setup::default() }
+const LAYOUTS: [LogLayout; 2] = [LogLayout::Shared, LogLayout::Separate];
+
+fn setup(layout: LogLayout) -> Setup {
+    Setup { is_archived: true, ..Setup::of(layout) }
 }
 
 /// Objects by name.
@@ -92,7 +95,8 @@ impl Program {
                 if start.proof_lsn < hello.proof_lsn {
                     (start.proof_lsn, start.proof_chain) = (start.lsn, start.chain);
                 }
-                self.up_to = start.lsn;
+                // The server may not have the log from there any more.
+                self.up_to = start.lsn.max(hello.lsn);
                 self.answers.push_back(Frame::Start(start));
             }
             Frame::File(piece) => {
@@ -148,6 +152,7 @@ impl ArchiveLink for Program {
 
 /// A server whose log is archived, and what it has committed.
 struct Source {
+    setup: Setup,
     memory: MemFs,
     world: World,
     archiver: Archiver,
@@ -161,12 +166,13 @@ struct Source {
 }
 
 impl Source {
-    fn new(seed: u64) -> Source {
+    fn new(layout: LogLayout, seed: u64) -> Source {
         let memory = MemFs::new();
         let repository = Repository::default();
         let mut load = Load::new(seed);
         load.large_left = u32::from(seed == 2);
         Source::start(
+            setup(layout),
             memory,
             repository,
             RefCell::new(load),
@@ -176,7 +182,9 @@ impl Source {
         )
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn start(
+        setup: Setup,
         memory: MemFs,
         repository: Repository,
         load: RefCell<Load>,
@@ -184,12 +192,12 @@ impl Source {
         rng: SeededRng,
         elapsed_us: u64,
     ) -> Source {
-        Source::start_at(memory, None, repository, load, history, rng, elapsed_us)
+        Source::start_at((setup, memory), None, repository, load, history, rng, elapsed_us)
     }
 
     #[allow(clippy::too_many_arguments)]
     fn start_at(
-        memory: MemFs,
+        (setup, memory): (Setup, MemFs),
         datadir: Option<&Path>,
         repository: Repository,
         load: RefCell<Load>,
@@ -199,13 +207,13 @@ impl Source {
     ) -> Source {
         let disk: Disk = Arc::new(memory.clone());
         let world = match datadir {
-            None => World::open_as(&disk, setup()),
-            Some(datadir) => World::open_at(&disk, datadir, setup()),
+            None => World::open_as(&disk, setup),
+            Some(datadir) => World::open_at(&disk, datadir, setup),
         };
         let world = world.expect("opens");
         world.clock.advance(Duration::from_micros(elapsed_us));
         let archiver = Archiver::new(Arc::clone(&world.coordinator)).expect("the log is archived");
-        Source { memory, world, archiver, program: None, repository, load, history, rng, elapsed_us }
+        Source { setup, memory, world, archiver, program: None, repository, load, history, rng, elapsed_us }
     }
 
     fn connect(&mut self) -> Result<(), ArchiveError> {
@@ -274,7 +282,8 @@ impl Source {
 
     /// Ends the server, with or without a crash, and starts it again.
     fn restart(self, seed: u64) -> Source {
-        let Source { memory, world, repository, load, history, rng, elapsed_us, archiver, program } = self;
+        let Source { setup, memory, world, repository, load, history, rng, elapsed_us, archiver, program } =
+            self;
         drop((archiver, program));
         // A start does not know the newest time if a checkpoint has released its record.
         let elapsed_us = elapsed_us + 20_000;
@@ -295,7 +304,7 @@ impl Source {
                 left
             }
         };
-        Source::start(memory, repository, load, history, rng, elapsed_us)
+        Source::start(setup, memory, repository, load, history, rng, elapsed_us)
     }
 
     /// Takes a backup. Returns the disk that has it, and the number of its last transaction.
@@ -340,8 +349,8 @@ fn gtid(seq_no: u64) -> ApplyStop {
 }
 
 /// Opens a restored data directory and compares it with a state of the model.
-fn check(disk: &Disk, (model, trxs): (&Model, u64), what: &str) {
-    let world = World::open_at(disk, Path::new(BACKUP), setup());
+fn check(disk: &Disk, layout: LogLayout, (model, trxs): (&Model, u64), what: &str) {
+    let world = World::open_at(disk, Path::new(BACKUP), setup(layout));
     let world = world.unwrap_or_else(|error| panic!("{what}: does not open: {error}"));
     for engine in &world.engines {
         let found = contents(&**engine);
@@ -353,13 +362,17 @@ fn check(disk: &Disk, (model, trxs): (&Model, u64), what: &str) {
     assert_eq!(gtids, if trxs == 0 { String::new() } else { format!("0-1-{trxs}") }, "{what}");
 }
 
+fn layouts_and_seeds(seeds: u64) -> impl Iterator<Item = (LogLayout, u64)> {
+    LAYOUTS.into_iter().flat_map(move |layout| (0..seeds).map(move |seed| (layout, seed)))
+}
+
 fn seeds() -> u64 {
     if std::env::var_os("COHORT_LONG_TESTS").is_some() { 300 } else { 2 }
 }
 
 /// Returns a source with a history, and its backups.
-fn history(seed: u64, steps: u64) -> (Source, Vec<(MemFs, u64)>) {
-    let mut source = Source::new(seed);
+fn history(layout: LogLayout, seed: u64, steps: u64) -> (Source, Vec<(MemFs, u64)>) {
+    let mut source = Source::new(layout, seed);
     source.connect().expect("connects");
     let mut backups = vec![source.back_up()];
     for step in 0..steps {
@@ -377,26 +390,28 @@ fn history(seed: u64, steps: u64) -> (Source, Vec<(MemFs, u64)>) {
 
 #[test]
 fn every_later_transaction_of_every_backup_is_restored() {
-    for seed in 0..seeds() {
-        let (source, backups) = history(seed, 60 + 20 * (seed % 4));
+    for (layout, seed) in layouts_and_seeds(seeds()) {
+        let (source, backups) = history(layout, seed, 60 + 20 * (seed % 4));
         let last = source.load.borrow().trxs;
         for (n, (backup, from)) in backups.iter().enumerate() {
             for seq_no in from + 1..=last {
                 let what = format!(
-                    "seed {seed}, backup {n} (transaction {from}), to transaction {seq_no} of {last}"
+                    "{layout}, seed {seed}, backup {n} (transaction {from}), to transaction {seq_no} of {last}"
                 );
                 let (_, disk) = lay_out(backup, &source.repository);
                 let applied =
                     apply(&disk, None, gtid(seq_no)).unwrap_or_else(|error| panic!("{what}: {error}"));
                 assert_eq!((applied.transactions, applied.is_reached), (seq_no - from, true), "{what}");
-                check(&disk, (&source.history[seq_no as usize].0, seq_no), &what);
+                check(&disk, layout, (&source.history[seq_no as usize].0, seq_no), &what);
             }
             let (_, disk) = lay_out(backup, &source.repository);
-            apply(&disk, None, ApplyStop::End).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            apply(&disk, None, ApplyStop::End)
+                .unwrap_or_else(|error| panic!("{layout}, seed {seed}: {error}"));
             check(
                 &disk,
+                layout,
                 (&source.history[last as usize].0, last),
-                &format!("seed {seed}, backup {n}, to the end"),
+                &format!("{layout}, seed {seed}, backup {n}, to the end"),
             );
             // What has been applied is not applied twice, and a GTID that is not there is no end.
             assert!(matches!(apply(&disk, None, ApplyStop::End), Err(ApplyError::NotACopy(_))));
@@ -412,9 +427,9 @@ fn every_later_transaction_of_every_backup_is_restored() {
 fn with_archive_sync_the_repository_has_every_acknowledged_commit() {
     let options = |is_enabled| ArchiveSyncOptions { is_enabled, timeout: Duration::from_secs(10) };
     let (mut kills, mut held) = (0, 0);
-    for seed in 0..5 * seeds() {
+    for (layout, seed) in layouts_and_seeds(5 * seeds()) {
         let script = Script { seed, transfers: 10 + 3 * (seed % 20), resets: false, logged: Logged::All };
-        let mut source = Source::new(seed);
+        let mut source = Source::new(layout, seed);
         assert!(source.world.coordinator.set_archive_sync(options(true)));
         let (backup, _) = source.back_up();
         let world = source.world.clone();
@@ -437,7 +452,7 @@ fn with_archive_sync_the_repository_has_every_acknowledged_commit() {
         assert!(counters.is_on && counters.unacknowledged == 0, "{counters:?}");
         let (_, disk) = lay_out(&backup, &source.repository);
         apply(&disk, None, ApplyStop::End).expect("applies");
-        let restored = World::open_at(&disk, Path::new(BACKUP), setup()).expect("opens");
+        let restored = World::open_at(&disk, Path::new(BACKUP), setup(layout)).expect("opens");
         let there = restored.transfers_done();
         let newest = bank.acknowledged.iter().max().map_or(0, |n| n + 1);
         assert!(there >= newest, "seed {seed}: {there} are restored, {newest} were acknowledged");
@@ -451,153 +466,171 @@ fn with_archive_sync_the_repository_has_every_acknowledged_commit() {
 
 #[test]
 fn a_time_is_the_end_of_its_last_group() {
-    const BEGIN_US: u64 = 1_700_000_000_000_000;
-    let (source, backups) = history(7, 90);
-    let (backup, from) = &backups[0];
-    // A time is logged if it is 10 ms after the one before.
-    let mut logged: Vec<u64> = vec![0];
-    for (_, at_us) in &source.history[1..] {
-        let before = logged.last().copied().filter(|_| logged.len() > 1);
-        logged.push(before.filter(|before| *at_us < before + 10_000).unwrap_or(*at_us));
-    }
-    let last = source.history.len() - 1;
-    for target in *from as usize..=last {
-        for us in [0, 1, 9_999] {
-            let stop_us = logged[target] + us;
-            let expected =
-                (*from as usize..=last).take_while(|n| *n as u64 == *from || logged[*n] <= stop_us).last();
-            let expected = expected.expect("the backup itself");
-            let (_, disk) = lay_out(backup, &source.repository);
-            let stop = ApplyStop::Time(BEGIN_US + stop_us);
-            let applied = match apply(&disk, None, stop) {
-                // The backup is younger.
-                Err(ApplyError::Unsuitable(_)) if target == *from as usize => continue,
-                applied => applied.unwrap_or_else(|error| panic!("to {stop_us} us: {error}")),
-            };
-            assert!(applied.time_us <= BEGIN_US + stop_us);
-            let state = (&source.history[expected].0, expected as u64);
-            check(&disk, state, &format!("to {stop_us} us, transaction {expected}"));
+    for layout in LAYOUTS {
+        const BEGIN_US: u64 = 1_700_000_000_000_000;
+        let (source, backups) = history(layout, 7, 90);
+        let (backup, from) = &backups[0];
+        // A time is logged if it is 10 ms after the one before.
+        let mut logged: Vec<u64> = vec![0];
+        for (_, at_us) in &source.history[1..] {
+            let before = logged.last().copied().filter(|_| logged.len() > 1);
+            logged.push(before.filter(|before| *at_us < before + 10_000).unwrap_or(*at_us));
+        }
+        let last = source.history.len() - 1;
+        for target in *from as usize..=last {
+            for us in [0, 1, 9_999] {
+                let stop_us = logged[target] + us;
+                let expected = (*from as usize..=last)
+                    .take_while(|n| *n as u64 == *from || logged[*n] <= stop_us)
+                    .last();
+                let expected = expected.expect("the backup itself");
+                let (_, disk) = lay_out(backup, &source.repository);
+                let stop = ApplyStop::Time(BEGIN_US + stop_us);
+                let applied = match apply(&disk, None, stop) {
+                    // The backup is younger.
+                    Err(ApplyError::Unsuitable(_)) if target == *from as usize => continue,
+                    applied => applied.unwrap_or_else(|error| panic!("to {stop_us} us: {error}")),
+                };
+                assert!(applied.time_us <= BEGIN_US + stop_us);
+                let state = (&source.history[expected].0, expected as u64);
+                check(&disk, layout, state, &format!("to {stop_us} us, transaction {expected}"));
+            }
         }
     }
 }
 
 #[test]
 fn ranges_that_are_sent_again_have_their_times() {
-    let (mut source, _) = history(17, 40);
-    let program = source.program.as_mut().expect("connected");
-    (program.stores_left, program.sent) = (1, Vec::new());
-    for _ in 0..4 {
-        source.elapsed_us += 5_000_000;
-        source.world.clock.advance(Duration::from_secs(5));
-        commit_equal(&mut source);
-        assert!(source.archive());
+    for layout in LAYOUTS {
+        let (mut source, _) = history(layout, 17, 40);
+        let program = source.program.as_mut().expect("connected");
+        (program.stores_left, program.sent) = (1, Vec::new());
+        for _ in 0..4 {
+            source.elapsed_us += 5_000_000;
+            source.world.clock.advance(Duration::from_secs(5));
+            commit_equal(&mut source);
+            assert!(source.archive());
+        }
+        let first = source.program.take().expect("connected").sent;
+        source.archive_all();
+        let again = &source.program.as_ref().expect("connected").sent;
+        assert!(first.len() == 4 && !again.is_empty(), "{} and {}", first.len(), again.len());
+        // The repository has the first one only.
+        assert_eq!(again[0].from, first[1].from);
+        let times = |ranges: &[LogRange]| -> (u64, u64) {
+            (ranges[0].first_us, ranges.last().expect("there is one").last_us)
+        };
+        assert_eq!(times(again), times(&first[1..]));
+        assert!(first[1].first_us < first[3].last_us, "the clock goes on");
     }
-    let first = source.program.take().expect("connected").sent;
-    source.archive_all();
-    let again = &source.program.as_ref().expect("connected").sent;
-    assert!(first.len() == 4 && !again.is_empty(), "{} and {}", first.len(), again.len());
-    // The repository has the first one only.
-    assert_eq!(again[0].from, first[1].from);
-    let times = |ranges: &[LogRange]| -> (u64, u64) {
-        (ranges[0].first_us, ranges.last().expect("there is one").last_us)
-    };
-    assert_eq!(times(again), times(&first[1..]));
-    assert!(first[1].first_us < first[3].last_us, "the clock goes on");
 }
 
 #[test]
 fn gaps_and_damage_are_named() {
-    let (source, backups) = history(3, 80);
-    let (backup, from) = &backups[0];
-    let logs: Vec<String> =
-        source.repository.borrow().keys().filter(|name| name.ends_with(".log")).cloned().collect();
-    assert!(logs.len() > 4, "{logs:?}");
-    let missing = &logs[logs.len() / 2];
-    let whole = source.repository.borrow_mut().remove(missing).expect("there");
-    let (_, disk) = lay_out(backup, &source.repository);
-    match apply(&disk, None, ApplyStop::End) {
-        Err(error @ ApplyError::Gap { .. }) => {
-            let (from, to) =
-                missing[9..].strip_suffix(".log").and_then(|name| name.split_once('-')).expect("a name");
-            let lsn = |text: &str| u64::from_str_radix(text, 16).expect("digits").to_string();
-            let text = error.to_string();
-            assert!(text.contains(&lsn(from)) && text.contains(&lsn(to)), "{text} of {missing}");
-        }
-        other => panic!("{other:?}"),
-    }
-    // A moment before the gap needs nothing after it.
-    let (_, disk) = lay_out(backup, &source.repository);
-    apply(&disk, None, gtid(from + 1)).expect("before the gap");
-    check(&disk, (&source.history[*from as usize + 1].0, from + 1), "before the gap");
-    // Any flipped bit.
-    for at in (0..whole.len()).step_by(97) {
-        let mut damaged = whole.clone();
-        damaged[at] ^= 4;
-        source.repository.borrow_mut().insert(missing.clone(), damaged);
+    for layout in LAYOUTS {
+        let (source, backups) = history(layout, 3, 80);
+        let (backup, from) = &backups[0];
+        let logs: Vec<String> =
+            source.repository.borrow().keys().filter(|name| name.ends_with(".log")).cloned().collect();
+        assert!(logs.len() > 4, "{logs:?}");
+        let missing = &logs[logs.len() / 2];
+        let whole = source.repository.borrow_mut().remove(missing).expect("there");
         let (_, disk) = lay_out(backup, &source.repository);
-        let applied = apply(&disk, None, ApplyStop::End);
-        assert!(matches!(applied, Err(ApplyError::Damaged(..))), "byte {at} of {missing}: {applied:?}");
+        match apply(&disk, None, ApplyStop::End) {
+            Err(error @ ApplyError::Gap { .. }) => {
+                let (from, to) =
+                    missing[9..].strip_suffix(".log").and_then(|name| name.split_once('-')).expect("a name");
+                let lsn = |text: &str| u64::from_str_radix(text, 16).expect("digits").to_string();
+                let text = error.to_string();
+                assert!(text.contains(&lsn(from)) && text.contains(&lsn(to)), "{text} of {missing}");
+            }
+            other => panic!("{other:?}"),
+        }
+        // A moment before the gap needs nothing after it.
+        let (_, disk) = lay_out(backup, &source.repository);
+        apply(&disk, None, gtid(from + 1)).expect("before the gap");
+        check(&disk, layout, (&source.history[*from as usize + 1].0, from + 1), "before the gap");
+        // Any flipped bit.
+        for at in (0..whole.len()).step_by(97) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 4;
+            source.repository.borrow_mut().insert(missing.clone(), damaged);
+            let (_, disk) = lay_out(backup, &source.repository);
+            let applied = apply(&disk, None, ApplyStop::End);
+            assert!(matches!(applied, Err(ApplyError::Damaged(..))), "byte {at} of {missing}: {applied:?}");
+        }
     }
 }
 
 #[test]
 fn a_restored_server_archives_on_a_timeline_of_its_own() {
-    let (source, backups) = history(11, 70);
-    let (backup, from) = &backups[0];
-    let target = from + (source.load.borrow().trxs - from) / 2;
-    let (memory, disk) = lay_out(backup, &source.repository);
-    apply(&disk, None, gtid(target)).expect("applied");
-    let mut load = Load::new(99);
-    load.large_left = 0;
-    load.model.clone_from(&source.history[target as usize].0);
-    (load.trxs, load.next_index) = (target, source.load.borrow().next_index);
-    let history = source.history[..=target as usize].to_vec();
-    let repository = Rc::clone(&source.repository);
-    let datadir = Some(Path::new(BACKUP));
-    let rng = SeededRng::new(5);
-    let mut restored =
-        Source::start_at(memory, datadir, repository, RefCell::new(load), history, rng, source.elapsed_us);
-    let timelines = restored.world.coordinator.timelines();
-    assert_eq!((timelines.len(), timelines[0].number), (2, 1), "{timelines:?}");
-    restored.connect().expect("connects");
-    for _ in 0..30 {
-        restored.step();
-    }
-    restored.archive_all();
-    let last = restored.load.borrow().trxs;
-    assert!(last > target);
-    // The old backup to both ends.
-    let (_, disk) = lay_out(backup, &restored.repository);
-    apply(&disk, Some(timelines[1].number), ApplyStop::End).expect("the newest timeline");
-    check(&disk, (&restored.history[last as usize].0, last), "the newest timeline");
-    let (_, disk) = lay_out(backup, &restored.repository);
-    apply(&disk, Some(1), ApplyStop::End).expect("the first timeline");
-    let first = source.load.borrow().trxs;
-    check(&disk, (&source.history[first as usize].0, first), "the first timeline");
-    // A backup from after the branch is not restored to the other one.
-    if let Some((late, _)) = backups.iter().find(|(_, from)| *from > target) {
-        let (_, disk) = lay_out(late, &restored.repository);
-        let applied = apply(&disk, Some(timelines[1].number), ApplyStop::End);
-        assert!(matches!(applied, Err(ApplyError::Unsuitable(_))), "{applied:?}");
+    for layout in LAYOUTS {
+        let (source, backups) = history(layout, 11, 70);
+        let (backup, from) = &backups[0];
+        let target = from + (source.load.borrow().trxs - from) / 2;
+        let (memory, disk) = lay_out(backup, &source.repository);
+        apply(&disk, None, gtid(target)).expect("applied");
+        let mut load = Load::new(99);
+        load.large_left = 0;
+        load.model.clone_from(&source.history[target as usize].0);
+        (load.trxs, load.next_index) = (target, source.load.borrow().next_index);
+        let history = source.history[..=target as usize].to_vec();
+        let repository = Rc::clone(&source.repository);
+        let datadir = Some(Path::new(BACKUP));
+        let rng = SeededRng::new(5);
+        let mut restored = Source::start_at(
+            (setup(layout), memory),
+            datadir,
+            repository,
+            RefCell::new(load),
+            history,
+            rng,
+            source.elapsed_us,
+        );
+        let timelines = restored.world.coordinator.timelines();
+        assert_eq!((timelines.len(), timelines[0].number), (2, 1), "{timelines:?}");
+        restored.connect().expect("connects");
+        for _ in 0..30 {
+            restored.step();
+        }
+        restored.archive_all();
+        let last = restored.load.borrow().trxs;
+        assert!(last > target);
+        // The old backup to both ends.
+        let (_, disk) = lay_out(backup, &restored.repository);
+        apply(&disk, Some(timelines[1].number), ApplyStop::End).expect("the newest timeline");
+        check(&disk, layout, (&restored.history[last as usize].0, last), "the newest timeline");
+        let (_, disk) = lay_out(backup, &restored.repository);
+        apply(&disk, Some(1), ApplyStop::End).expect("the first timeline");
+        let first = source.load.borrow().trxs;
+        check(&disk, layout, (&source.history[first as usize].0, first), "the first timeline");
+        // A backup from after the branch is not restored to the other one.
+        if let Some((late, _)) = backups.iter().find(|(_, from)| *from > target) {
+            let (_, disk) = lay_out(late, &restored.repository);
+            let applied = apply(&disk, Some(timelines[1].number), ApplyStop::End);
+            assert!(matches!(applied, Err(ApplyError::Unsuitable(_))), "{applied:?}");
+        }
     }
 }
 
 #[test]
 fn an_older_data_directory_does_not_continue_the_archive() {
-    let (source, _) = history(5, 40);
-    let older = source.memory.kill_clone();
-    let Source { repository, load, history, rng, elapsed_us, .. } = {
-        let mut source = source;
-        for _ in 0..20 {
-            source.step();
+    for layout in LAYOUTS {
+        let (source, _) = history(layout, 5, 40);
+        let older = source.memory.kill_clone();
+        let Source { repository, load, history, rng, elapsed_us, .. } = {
+            let mut source = source;
+            for _ in 0..20 {
+                source.step();
+            }
+            source.archive_all();
+            source
+        };
+        let mut older = Source::start(setup(layout), older, repository, load, history, rng, elapsed_us);
+        match older.connect() {
+            Err(ArchiveError::Foreign(text)) => assert!(text.contains("another server archives"), "{text}"),
+            other => panic!("{other:?}"),
         }
-        source.archive_all();
-        source
-    };
-    let mut older = Source::start(older, repository, load, history, rng, elapsed_us);
-    match older.connect() {
-        Err(ArchiveError::Foreign(text)) => assert!(text.contains("another server archives"), "{text}"),
-        other => panic!("{other:?}"),
     }
 }
 
@@ -609,6 +642,7 @@ fn copy_of(source: &Source, left: MemFs, seed: u64) -> Source {
     (load.trxs, load.next_index, load.large_left) = (original.trxs, original.next_index, 0);
     let (repository, history) = (Rc::clone(&source.repository), source.history.clone());
     Source::start(
+        source.setup,
         left,
         repository,
         RefCell::new(load),
@@ -627,87 +661,195 @@ fn commit_equal(source: &mut Source) {
 
 #[test]
 fn a_copy_whose_records_begin_where_those_of_the_original_do_is_refused_for_ever() {
-    let (mut source, backups) = history(13, 40);
-    let mut copy = copy_of(&source, source.memory.kill_clone(), 77);
-    // Another restart, so that both have as many.
-    source = source.restart(1);
-    let (at, both) = (source.load.borrow().trxs, 12);
-    for _ in 0..both {
-        commit_equal(&mut source);
-        commit_equal(&mut copy);
-    }
-    source.archive_all();
-    for round in 0..3 {
-        commit_equal(&mut copy);
-        match copy.connect() {
-            Err(error @ ArchiveError::Foreign(_)) => {
-                assert!(error.to_string().contains("has another log"), "{error}");
-                copy.archiver.refuse(&error);
-            }
-            other => panic!("round {round}: {other:?}"),
+    for layout in LAYOUTS {
+        let (mut source, backups) = history(layout, 13, 40);
+        let mut copy = copy_of(&source, source.memory.kill_clone(), 77);
+        // Another restart, so that both have as many.
+        source = source.restart(1);
+        let (at, both) = (source.load.borrow().trxs, 12);
+        for _ in 0..both {
+            commit_equal(&mut source);
+            commit_equal(&mut copy);
         }
-        // The record of it outlives the server, and even the part of the log that proves it.
-        copy = copy.restart(round);
-        let refused = copy.archiver.check_refusal();
-        assert!(matches!(refused, Err(ArchiveError::Foreign(_))), "round {round}: {refused:?}");
+        source.archive_all();
+        for round in 0..3 {
+            commit_equal(&mut copy);
+            match copy.connect() {
+                Err(error @ ArchiveError::Foreign(_)) => {
+                    assert!(error.to_string().contains("has another log"), "{error}");
+                    copy.archiver.refuse(&error);
+                }
+                other => panic!("round {round}: {other:?}"),
+            }
+            // The record of it outlives the server, and even the part of the log that proves it.
+            copy = copy.restart(round);
+            let refused = copy.archiver.check_refusal();
+            assert!(matches!(refused, Err(ArchiveError::Foreign(_))), "round {round}: {refused:?}");
+        }
+        // The original goes on.
+        source.step();
+        source.archive_all();
+        let last = source.load.borrow().trxs;
+        let (_, disk) = lay_out(&backups[0].0, &source.repository);
+        apply(&disk, None, ApplyStop::End).expect("one log");
+        check(&disk, layout, (&source.history[last as usize].0, last), "the original");
+        assert!(last >= at + both);
     }
-    // The original goes on.
-    source.step();
-    source.archive_all();
-    let last = source.load.borrow().trxs;
-    let (_, disk) = lay_out(&backups[0].0, &source.repository);
-    apply(&disk, None, ApplyStop::End).expect("one log");
-    check(&disk, (&source.history[last as usize].0, last), "the original");
-    assert!(last >= at + both);
 }
 
 #[test]
 fn ranges_of_two_logs_are_not_restored_as_one() {
-    let (mut source, backups) = history(13, 40);
-    let mut copy = copy_of(&source, source.memory.kill_clone(), 77);
-    source = source.restart(1);
-    let fork = source.repository.borrow().keys().filter(|name| is_log(name)).count();
-    // Each archives to a place of its own.
-    copy.repository = Rc::new(RefCell::new(source.repository.borrow().clone()));
-    let own = |it: &Source| -> Vec<String> {
-        it.repository.borrow().keys().filter(|name| is_log(name)).skip(fork).cloned().collect()
-    };
-    for _ in 0..6 {
-        commit_equal(&mut source);
-        commit_equal(&mut copy);
-        source.archive_all();
-        copy.archive_all();
+    for layout in LAYOUTS {
+        let (mut source, backups) = history(layout, 13, 40);
+        let mut copy = copy_of(&source, source.memory.kill_clone(), 77);
+        source = source.restart(1);
+        let fork = source.repository.borrow().keys().filter(|name| is_log(name)).count();
+        // Each archives to a place of its own.
+        copy.repository = Rc::new(RefCell::new(source.repository.borrow().clone()));
+        let own = |it: &Source| -> Vec<String> {
+            it.repository.borrow().keys().filter(|name| is_log(name)).skip(fork).cloned().collect()
+        };
+        for _ in 0..6 {
+            commit_equal(&mut source);
+            commit_equal(&mut copy);
+            source.archive_all();
+            copy.archive_all();
+        }
+        assert_eq!(own(&source), own(&copy), "the ranges have the same borders");
+        // Any range of the other log, and all of them from one on.
+        let names = own(&source);
+        for n in 0..names.len() {
+            let theirs = |name: &String| copy.repository.borrow()[name].clone();
+            for mixed in [&names[n..=n], &names[n..]] {
+                // The last ones alone continue in no other log.
+                let repository = Rc::new(RefCell::new(source.repository.borrow().clone()));
+                mixed
+                    .iter()
+                    .for_each(|name| drop(repository.borrow_mut().insert(name.clone(), theirs(name))));
+                let (_, disk) = lay_out(&backups[0].0, &repository);
+                let applied = apply(&disk, None, ApplyStop::End);
+                let is_whole = n == 0 && mixed.len() == names.len();
+                match applied {
+                    Err(ApplyError::Mixed(..)) if !is_whole => {}
+                    Ok(_) if is_whole => {}
+                    other => panic!("range {n}, {} of them: {other:?}", mixed.len()),
+                }
+            }
+        }
+        let late = copy.back_up().0;
+        for _ in 0..3 {
+            commit_equal(&mut source);
+            commit_equal(&mut copy);
+            source.archive_all();
+            copy.archive_all();
+        }
+        // A backup of the copy, and the log of the original.
+        let (_, disk) = lay_out(&late, &source.repository);
+        let applied = apply(&disk, None, ApplyStop::End);
+        assert!(matches!(applied, Err(ApplyError::Mixed(..))), "{applied:?}");
+        let (_, disk) = lay_out(&late, &copy.repository);
+        apply(&disk, None, ApplyStop::End).expect("its own log");
     }
-    assert_eq!(own(&source), own(&copy), "the ranges have the same borders");
-    // Any range of the other log, and all of them from one on.
-    let names = own(&source);
-    for n in 0..names.len() {
-        let theirs = |name: &String| copy.repository.borrow()[name].clone();
-        for mixed in [&names[n..=n], &names[n..]] {
-            // The last ones alone continue in no other log.
-            let repository = Rc::new(RefCell::new(source.repository.borrow().clone()));
-            mixed.iter().for_each(|name| drop(repository.borrow_mut().insert(name.clone(), theirs(name))));
-            let (_, disk) = lay_out(&backups[0].0, &repository);
-            let applied = apply(&disk, None, ApplyStop::End);
-            let is_whole = n == 0 && mixed.len() == names.len();
-            match applied {
-                Err(ApplyError::Mixed(..)) if !is_whole => {}
-                Ok(_) if is_whole => {}
-                other => panic!("range {n}, {} of them: {other:?}", mixed.len()),
+}
+
+/// The repository and the files at the end of a phase of a server.
+struct PhaseEnd {
+    repository: Repository,
+    model: Model,
+    disk: MemFs,
+}
+
+fn file(memory: &MemFs, path: &Path) -> Option<Vec<u8>> {
+    let file = memory.open(path, OpenMode::Read).ok()?;
+    let mut bytes = vec![0; file.len().expect("its length") as usize];
+    assert_eq!(file.read_at(&mut bytes, 0).expect("read"), bytes.len());
+    // The flag of an open file.
+    bytes[21..23].fill(0);
+    Some(bytes)
+}
+
+#[test]
+fn a_server_whose_binlog_was_turned_on_or_renamed_is_restored_with_the_last_one() {
+    const NAMES: [Option<&str>; 6] =
+        [Some("binlog"), None, Some("first"), Some("second"), Some("first"), None];
+    for layout in LAYOUTS {
+        let mut source = Source::new(layout, 21);
+        let (mut backups, mut ends) = (Vec::new(), Vec::new());
+        for (phase, name) in NAMES.into_iter().enumerate() {
+            if phase > 0 {
+                source.setup.binlog = name;
+                source = source.restart(0);
+            }
+            backups.push(source.back_up().0);
+            (0..15).for_each(|_| source.step());
+            source.archive_all();
+            if name.is_some() {
+                source.world.binlog_files().expect("written");
+            }
+            ends.push(PhaseEnd {
+                repository: Rc::new(RefCell::new(source.repository.borrow().clone())),
+                model: source.load.borrow().model.clone(),
+                disk: source.memory.kill_clone(),
+            });
+        }
+        for (begun, backup) in backups.iter().enumerate() {
+            for (phase, end) in ends.iter().enumerate().skip(begun) {
+                let what = format!("{layout}, backup of phase {begun}, end of phase {phase}");
+                let (memory, disk) = lay_out(backup, &end.repository);
+                let applied = apply(&disk, None, ApplyStop::End).unwrap_or_else(|e| panic!("{what}: {e}"));
+                let name = NAMES[begun..=phase].iter().rev().copied().find(Option::is_some).flatten();
+                assert_eq!(applied.new_binlog.as_deref(), name.filter(|_| name != NAMES[begun]), "{what}");
+                let setup = Setup { binlog: name, ..setup(layout) };
+                let world = World::open_at(&disk, Path::new(BACKUP), setup);
+                let world = world.unwrap_or_else(|error| panic!("{what}: {error}"));
+                world.engines.iter().for_each(|it| assert!(contents(&**it) == end.model, "{what}"));
+                let Some(_) = name else { continue };
+                let files = world.binlog_files().expect("written");
+                assert!(files.len() > 1, "{what}: {files:?}");
+                // The last one is that of this start.
+                for path in &files[..files.len() - 1] {
+                    let original = Path::new("/data").join(path.file_name().expect("a name"));
+                    let original = file(&end.disk, &original);
+                    assert!(file(&memory, path) == original, "{what}: {}", path.display());
+                }
             }
         }
     }
-    let late = copy.back_up().0;
-    for _ in 0..3 {
-        commit_equal(&mut source);
-        commit_equal(&mut copy);
+}
+
+#[test]
+fn a_converted_directory_does_not_continue_the_archive_of_the_other_layout() {
+    for (n, layout) in LAYOUTS.into_iter().enumerate() {
+        let other = LAYOUTS[1 - n];
+        let (mut source, backups) = history(layout, 23, 30);
         source.archive_all();
-        copy.archive_all();
+        let Source { memory, world, archiver, program, repository, load, history, rng, elapsed_us, .. } =
+            source;
+        drop((archiver, program));
+        world.coordinator.close().expect("closes");
+        let engines = world.engines.iter().map(|engine| (engine.id(), engine.durable_lsn()));
+        let engines: Vec<_> = engines.collect();
+        drop(world);
+        let machine = Machine::sim(Arc::new(memory.clone()), 1);
+        let logs = cohort_log::LogOptions { segment_bytes: 32 << 10, ..cohort_log::LogOptions::default() };
+        cohort_commit::convert(&machine, Path::new("/data"), &logs, &engines, other).expect("converted");
+        let mut source =
+            Source::start(setup(other), memory, repository, load, history, rng, elapsed_us + 20_000);
+        let gaps = |source: &Source| source.world.coordinator.archive().gaps.load(Ordering::Relaxed);
+        source.connect().expect("connects");
+        assert_eq!(gaps(&source), 1, "{layout}");
+        (0..5).for_each(|_| source.step());
+        source.archive_all();
+        let (_, disk) = lay_out(&backups[0].0, &source.repository);
+        let applied = apply(&disk, None, ApplyStop::End);
+        assert!(matches!(applied, Err(ApplyError::Gap { .. })), "{layout}: {applied:?}");
+        // A backup of the new layout has no gap after it.
+        let (backup, _) = source.back_up();
+        (0..5).for_each(|_| source.step());
+        source.archive_all();
+        let last = source.load.borrow().trxs;
+        let (_, disk) = lay_out(&backup, &source.repository);
+        apply(&disk, None, ApplyStop::End).expect("applies");
+        check(&disk, other, (&source.history[last as usize].0, last), "converted");
     }
-    // A backup of the copy, and the log of the original.
-    let (_, disk) = lay_out(&late, &source.repository);
-    let applied = apply(&disk, None, ApplyStop::End);
-    assert!(matches!(applied, Err(ApplyError::Mixed(..))), "{applied:?}");
-    let (_, disk) = lay_out(&late, &copy.repository);
-    apply(&disk, None, ApplyStop::End).expect("its own log");
 }

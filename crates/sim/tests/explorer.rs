@@ -8,6 +8,13 @@ const SCRIPT: Script = Script { seed: 20, transfers: 60, resets: true, logged: L
 const SOME_LOGGED: Script = Script { logged: Logged::Some, transfers: 24, ..SCRIPT };
 const NONE_LOGGED: Script = Script { logged: Logged::None, resets: false, transfers: 24, ..SCRIPT };
 
+/// The log is archived, which RESET MASTER would refuse.
+const ARCHIVED: Script = Script { resets: false, ..SOME_LOGGED };
+
+fn archived_separate() -> Setup {
+    Setup { is_archived: true, ..Setup::of(LogLayout::Separate) }
+}
+
 fn every_operation(script: Script, setup: Setup) {
     let explored = explore(script, setup, 0, 1).expect("no violation");
     println!("{setup:?} {script:?}: {explored:?}");
@@ -41,6 +48,7 @@ fn a_crash_of_the_recovery_is_recovered_from() {
 #[test]
 fn a_crash_at_any_write_or_sync_of_separate_logs_keeps_every_promise() {
     every_operation(Script { transfers: 40, ..SCRIPT }, Setup::of(LogLayout::Separate));
+    every_operation(ARCHIVED, archived_separate());
 }
 
 #[test]
@@ -58,4 +66,5 @@ fn without_a_binlog_the_coordinator_s_log_decides() {
 fn a_crash_of_the_recovery_of_separate_logs_is_recovered_from() {
     every_operation_of_recoveries(SCRIPT, Setup::of(LogLayout::Separate), 97);
     every_operation_of_recoveries(SOME_LOGGED, Setup::of(LogLayout::Separate), 97);
+    every_operation_of_recoveries(ARCHIVED, archived_separate(), 197);
 }

@@ -43,6 +43,11 @@ pub enum Counted {
     SavepointRollback,
     Update,
     Write,
+    DeleteScan,
+    UpdateScan,
+    EmptyQueries,
+    ExecutedTriggers,
+    RowsSent,
     CreatedTmpDiskTables,
     CreatedTmpFiles,
     CreatedTmpTables,
@@ -80,7 +85,7 @@ impl Counted {
     }
 }
 
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 30] = [
     "Handler_commit",
     "Handler_delete",
     "Handler_read_first",
@@ -94,6 +99,11 @@ const NAMES: [&str; 25] = [
     "Handler_savepoint_rollback",
     "Handler_update",
     "Handler_write",
+    "Delete_scan",
+    "Update_scan",
+    "Empty_queries",
+    "Executed_triggers",
+    "Rows_sent",
     "Created_tmp_disk_tables",
     "Created_tmp_files",
     "Created_tmp_tables",
@@ -114,6 +124,8 @@ pub struct SessionCounts {
     counts: [AtomicU64; NAMES.len()],
     /// Number of changes of [`PLAN_COUNTS`]. Most statements change none of them, and need not compare them.
     plan_changes: AtomicU64,
+    /// Reads that found no row: those after the last row, and those of keys that do not exist.
+    empty_reads: AtomicU64,
 }
 
 /// Values of [`PLAN_COUNTS`] at some time.
@@ -159,8 +171,15 @@ impl SessionCounts {
         }
     }
 
+    /// Counts a read that found no row, in addition to its own counter. Called only by the owning session.
+    #[inline]
+    pub fn count_empty(&self) {
+        add_alone(&self.empty_reads, 1);
+    }
+
     /// Adds the counters of another.
     pub fn add(&self, other: &SessionCounts) {
+        self.empty_reads.fetch_add(other.empty_reads.load(Ordering::Relaxed), Ordering::Relaxed);
         for (own, theirs) in self.counts.iter().zip(&other.counts) {
             own.fetch_add(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -170,12 +189,14 @@ impl SessionCounts {
     pub fn clear(&self) {
         self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
         add_alone(&self.plan_changes, 1);
+        self.empty_reads.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the sum of all read counters.
+    /// Returns the number of rows read.
     pub fn reads(&self) -> u64 {
         let reads = &self.counts[Counted::ReadFirst as usize..=Counted::ReadRndNext as usize];
-        reads.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+        let reads: u64 = reads.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+        reads.saturating_sub(self.empty_reads.load(Ordering::Relaxed))
     }
 
     /// Returns names and values.

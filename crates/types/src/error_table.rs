@@ -1113,6 +1113,9 @@ macro_rules! error_table {
                 "Column {column} of table '{db}.{table}' cannot be converted from type '{from}' to type '{to}'";
         };
         InsideTransactionPreventsSwitchBinlogFormat = 1679, "HY000";
+        WrongPerfschemaUsage = 1683, "HY000" {
+            wrong_performance_schema_usage() = "Invalid performance_schema usage";
+        };
         TooLongIndexComment = 1688, "HY000";
         DataOutOfRange = 1690, "22003" {
             /// "BIGINT value is out of range in '(1 + 2)'".

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::io_report::IoReport;
+
 /// A shared file system.
 pub type SharedFs = Arc<dyn Fs>;
 /// A shared open file. Dropping the last reference closes it.
@@ -93,6 +95,12 @@ pub trait Fs: Send + Sync {
         let _ = dir;
         Ok(0)
     }
+    /// Returns the operations on each file, if they are counted ([`crate::CountFs`]).
+    fn io(&self) -> IoReport {
+        IoReport::default()
+    }
+    /// Resets these counters.
+    fn reset_io(&self) {}
 }
 
 /// An open file. All accesses have explicit offsets; there is no cursor.

@@ -10,8 +10,12 @@
 //!     for each record from there on: is it the stop?   copy the files that it names, append it
 //!     where the next timeline of the history begins: go on in its ranges
 //! a range further on, but none here: a gap, refused
-//! make the new end of the log durable
+//! make the new end of the log durable, and what the start has to know about the added part
 //! ```
+//! With separate logs the archive's stream is that of the coordinator's log, and only that is extended: see
+//! `separate_recovery.rs`. The name of the binlog is not in the log, but the heads of its files have it. If
+//! the server changed it, or turned the binlog on, the state at the end has the binlog of that name alone.
+//!
 //!
 //! # On failure
 //! Before the last step the log ends at the cut of the backup, but its segments and the spill directory have
@@ -25,13 +29,13 @@ use cohort_backup_format::{
     Frame, HISTORY, LogRange, MANIFEST, Manifest, RESTORED, chained, is_archive_file_name, log_object_range,
     parse_history,
 };
-use cohort_base::{Gtid, Lsn};
+use cohort_base::{BinlogPos, Gtid, Lsn};
 use cohort_log::{Extension, LogError, Record, Timeline};
 use cohort_vfs::{OpenMode, SharedFile, SharedFs, World};
 
-use super::names::{NamedFile, PIECE_BYTES, gtid_of, named_files};
+use super::names::{NamedFile, PIECE_BYTES, binlog_base_of, gtid_of, named_files};
 use crate::logs::main_dir;
-use crate::record;
+use crate::record::{self, Checkpoint, Restored};
 use crate::utc::parse_time;
 
 /// Where a restore ends.
@@ -57,6 +61,8 @@ pub struct Applied {
     pub transactions: u64,
     /// The stop was reached; false if the archive ends before it.
     pub is_reached: bool,
+    /// Base name of the binlog, if the server changed it after the backup.
+    pub new_binlog: Option<String>,
 }
 
 /// Reason why an archive is not applied.
@@ -140,6 +146,12 @@ pub fn apply_archive(
     }
     let log = Extension::open(world, &main_dir(datadir))?.ok_or_else(not_a_copy)?;
     check_stop(fs, datadir, stop)?;
+    let checkpoint = Checkpoint::decode(log.payload());
+    let unreadable = |_| ApplyError::Damaged(main_dir(datadir), "its checkpoint does not decode".to_owned());
+    let checkpoint = checkpoint.map_err(unreadable)?;
+    if checkpoint.restored.is_some() {
+        return Err(not_a_copy());
+    }
     let own = *log.timelines().last().expect("a log has a timeline");
     let target = timeline.unwrap_or(own.number);
     let history = match target == own.number {
@@ -175,8 +187,19 @@ pub fn apply_archive(
     fs.create_dir_all(&spill).map_err(|e| ApplyError::Io(spill.clone(), e))?;
     let begin = log.end();
     let applied = Applied::at(begin);
-    let mut pass =
-        Pass { fs, dir, spill, log, stop, applied, timeline: own.number, chain: None, is_over: false };
+    let mut pass = Pass {
+        fs,
+        dir,
+        spill,
+        binlogs: vec![(Lsn(0), checkpoint.binlog_base.clone())],
+        checkpoint,
+        log,
+        stop,
+        applied,
+        timeline: own.number,
+        chain: None,
+        is_over: false,
+    };
     pass.compare(&objects[at])?;
     for (n, timeline) in history.iter().enumerate().skip(at) {
         (pass.timeline, pass.chain) = (timeline.number, None);
@@ -195,7 +218,7 @@ pub fn apply_archive(
 
 impl Applied {
     fn at(lsn: Lsn) -> Applied {
-        Applied { lsn, time_us: 0, bytes: 0, transactions: 0, is_reached: false }
+        Applied { lsn, time_us: 0, bytes: 0, transactions: 0, is_reached: false, new_binlog: None }
     }
 }
 
@@ -276,6 +299,10 @@ struct Pass<'p> {
     dir: &'p Path,
     spill: PathBuf,
     log: Extension,
+    /// That of the backup.
+    checkpoint: Checkpoint,
+    /// Base names of the binlog, each with the LSN from which on the log has bytes of its files.
+    binlogs: Vec<(Lsn, String)>,
     stop: ApplyStop,
     applied: Applied,
     timeline: u32,
@@ -424,6 +451,14 @@ impl Pass<'_> {
                 self.is_over = matches!(self.stop, ApplyStop::Gtid(stop) if gtid == Some(stop));
                 Ok((true, named_files(&commit)))
             }
+            record::BINLOG => {
+                let base = binlog_base_of(record.payload).map_err(unreadable)?;
+                let (_, known) = self.binlogs.last().expect("that of the backup is the first");
+                if let Some(base) = base.filter(|base| base != known) {
+                    self.binlogs.push((record.lsn, base));
+                }
+                Ok((true, Vec::new()))
+            }
             _ => Ok((true, Vec::new())),
         }
     }
@@ -468,7 +503,26 @@ impl Pass<'_> {
         self.fs.sync_dir(&self.spill).map_err(|e| ApplyError::Io(self.spill.clone(), e))?;
         self.applied.lsn = self.log.end();
         self.applied.bytes = self.applied.lsn.0 - begin.0;
-        self.log.finish()?;
+        let checkpoint = self.restored(begin);
+        self.log.finish(checkpoint.encode())?;
         Ok(self.applied)
+    }
+
+    /// Returns the checkpoint for the control file.
+    fn restored(&mut self, begin: Lsn) -> Checkpoint {
+        let mut checkpoint = self.checkpoint.clone();
+        let (_, newest) = self.binlogs.last().expect("that of the backup is the first").clone();
+        let ends = self.binlogs.iter().skip(1).map(|(from, _)| *from);
+        let parts = self.binlogs.iter().zip(ends);
+        let others = parts.filter(|((_, base), _)| *base != newest).map(|((from, _), to)| (*from, to));
+        let other_binlogs: Vec<_> = others.collect();
+        if newest != checkpoint.binlog_base {
+            (checkpoint.binlog_base, checkpoint.binlog_synced) = (newest.clone(), BinlogPos::default());
+            self.applied.new_binlog = Some(newest);
+        }
+        if checkpoint.separate.is_some() && self.log.end() > begin || !other_binlogs.is_empty() {
+            checkpoint.restored = Some(Restored { from: begin, other_binlogs });
+        }
+        checkpoint
     }
 }

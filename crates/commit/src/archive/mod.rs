@@ -1,6 +1,9 @@
 //! The continuous archive of the log: a running server sends its log to a repository, so that it can be
 //! restored to any moment since a backup.
 //!
+//! The archive has one stream. With separate logs it is that of the coordinator's log, which then has a copy
+//! of each transaction (`separate.rs`).
+//!
 //! # Concepts
 //! - The *program* is the process that owns the client of the repository (`cohort-backup archive`). The
 //!   server speaks frames with it over an [`ArchiveLink`] (docs/backup-format.md). A simulation implements
@@ -44,10 +47,9 @@
 //! elsewhere.
 //!
 //! # What is missing
-//! Separate logs (refused at the start). Bulk loads of RocksDB, and RESET MASTER (refused: the log does not
-//! have them). A copy of a data directory that was started once without an archive has no log in common with
-//! the archive any more: it continues after a gap, and only a restore finds that the log is not that of the
-//! backup.
+//! Bulk loads of RocksDB, and RESET MASTER (refused: the log does not have them). A copy of a data directory
+//! that was started once without an archive has no log in common with the archive any more: it continues
+//! after a gap, and only a restore finds that the log is not that of the backup.
 
 mod apply;
 mod foreign;
@@ -495,6 +497,19 @@ impl Archiver {
                     seen.last = commit.seq;
                     if let (Some(gtids), Some(gtid)) = (&mut seen.gtids, gtid_of(&commit)) {
                         gtids.update(gtid);
+                    }
+                }
+                // Separate logs: before their decision both may be cut off.
+                record::PREPARE => {
+                    let (head, _) = record::decode_prepare(record.payload).map_err(unreadable)?;
+                    if head.seq > replicated {
+                        break;
+                    }
+                }
+                record::DECIDED => {
+                    let seq = record::decode_seq(record.payload).map_err(unreadable)?;
+                    if seq > replicated {
+                        break;
                     }
                 }
                 record::TIME => {

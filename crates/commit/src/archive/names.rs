@@ -1,8 +1,8 @@
 //! Files and GTIDs that COMMIT records name, and names of files.
 
-use cohort_base::{CommitSeq, DomainId, Gtid, Reader};
-use cohort_binlog::event::{EventHeader, EventType, HEADER_LEN};
-use cohort_binlog::{Content, SpillDir};
+use cohort_base::{CommitSeq, DomainId, Gtid, Reader, Truncated};
+use cohort_binlog::event::{EventHeader, EventType, HEADER_LEN, MAGIC};
+use cohort_binlog::{Content, SpillDir, StreamOut};
 use cohort_log::Log;
 
 use crate::RecoveryError;
@@ -46,6 +46,41 @@ pub fn gtid_of(commit: &Commit<'_>) -> Option<Gtid> {
     let mut body = Reader::new(commit.binlog.get(HEADER_LEN..)?);
     let (seq_no, domain) = (body.u64().ok()?, DomainId(body.u32().ok()?));
     Some(Gtid { domain, server: header.server_id, seq_no })
+}
+
+/// Returns the base name of the binlog that a BINLOG record begins a file of; `None` if it begins none. The
+/// head of a file has it in its BINLOG_CHECKPOINT event.
+pub fn binlog_base_of(payload: &[u8]) -> Result<Option<String>, Truncated> {
+    let mut reader = Reader::new(payload);
+    let chunks = StreamOut::decode_chunks(&mut reader)?;
+    let mut bytes = reader.rest();
+    for chunk in chunks {
+        if chunk.content != Content::Inline {
+            continue;
+        }
+        let (own, rest) = bytes.split_at_checked(chunk.len as usize).ok_or(Truncated)?;
+        if chunk.pos.offset == 0 {
+            return checkpoint_base(own.get(MAGIC.len()..).ok_or(Truncated)?);
+        }
+        bytes = rest;
+    }
+    Ok(None)
+}
+
+/// Returns the base name in the BINLOG_CHECKPOINT event among these events.
+fn checkpoint_base(mut events: &[u8]) -> Result<Option<String>, Truncated> {
+    while !events.is_empty() {
+        let header = EventHeader::decode(events).map_err(|_| Truncated)?;
+        let (event, rest) = events.split_at_checked(header.event_len as usize).ok_or(Truncated)?;
+        if header.kind == EventType::BINLOG_CHECKPOINT {
+            let mut body = Reader::new(&event[HEADER_LEN..]);
+            let len = body.u32()?;
+            let name = String::from_utf8_lossy(body.bytes(len as usize)?).into_owned();
+            return Ok(name.rsplit_once('.').map(|(base, _)| base.to_owned()));
+        }
+        events = rest;
+    }
+    Ok(None)
 }
 
 /// Prepares the spill directory of a server with an archive: names are not used again, and the files that are

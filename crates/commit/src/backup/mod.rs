@@ -96,7 +96,7 @@ use crate::checkpoint::needed_bytes;
 use crate::checkpoint_state::SpillPin;
 use crate::coordinator::Coordinator;
 use crate::error::CheckpointError;
-use crate::logs::{engine_dir, main_dir};
+use crate::logs::{LogLayout, engine_dir, main_dir};
 use crate::record::{self, Checkpoint, RedoRef};
 use crate::utc::time_text;
 use parents::{Marks, Parents};
@@ -364,7 +364,10 @@ impl LogCopy<BackupError> for LogWriter<'_, '_> {
         match record.kind {
             record::COMMIT => {
                 let commit = record::decode_commit(record.payload).map_err(unreadable)?;
-                self.spilled(&commit.redo)?;
+                // With separate logs it is a copy, and PREPARE records name the files, too.
+                if self.writer.coordinator.env().logs.layout() == LogLayout::Shared {
+                    self.spilled(&commit.redo)?;
+                }
                 self.last = commit.seq;
             }
             record::PREPARE => {

@@ -64,6 +64,10 @@ impl ResultSink for BodySink<'_> {
         self.client.error(error);
     }
 
+    fn bytes(&self) -> u64 {
+        self.client.bytes()
+    }
+
     fn is_dead(&self) -> bool {
         self.client.is_dead()
     }

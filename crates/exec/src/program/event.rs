@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cohort_base::ConnectionId;
 use cohort_catalog::{Event, Routine};
-use cohort_config::{VarId, VarValue};
+use cohort_config::{Counter, VarId, VarValue};
 use cohort_program::ProgramKind;
 use cohort_protocol::NullSink;
 use cohort_session::access;
@@ -56,6 +56,7 @@ pub fn run_event(db: &Arc<Database>, run: &EventRun) -> EventOutcome {
         return EventOutcome { has_begun: false, conditions };
     }
     db.event_runs.note(event, *at);
+    db.status.count(Counter::ExecutedEvents);
     if !is_dropped && let Err(error) = by_server(&mut |session| session.keep_event_run(event, *at)) {
         add(Level::Warning, error);
     }

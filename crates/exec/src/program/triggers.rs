@@ -9,6 +9,7 @@ use cohort_catalog::{Table, Trigger};
 use cohort_program::{Bound, NewRow, ProgramKind, counts_lines, run_trigger};
 use cohort_session::{ProgramContext, RowHook, RowHooks, StatementContext, access};
 use cohort_sql::ast::{TriggerEvent, TriggerTiming};
+use cohort_trx::Counted;
 use cohort_types::{Privilege, SqlResult, Value};
 
 use super::cache::Compiled;
@@ -93,6 +94,7 @@ impl TableTriggers {
             schema: &table.name.schema,
         };
         let kind = ProgramKind::Trigger(trigger.timing, trigger.event);
+        ctx.trx.counts().count(Counted::ExecutedTriggers);
         let mut host = ContextHost::begin(ctx, of, (kind, Caller::Statement))?;
         access::check_table(host.state(), Privilege::Trigger, &table.name.schema, &table.name.table)?;
         let bound = self.compiled(trigger)?.bound(Some(table), &mut host)?;

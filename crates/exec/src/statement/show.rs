@@ -30,6 +30,7 @@ impl Session {
         if format.runs() {
             return self.analyze(format, statement, job, sink);
         }
+        self.state.set_traced_text(job.text);
         let (columns, rows) = self.explained(format, statement, job.params)?;
         if let Statement::Query(query) = statement
             && format == ast::ExplainFormat::Extended

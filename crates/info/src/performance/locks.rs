@@ -111,6 +111,7 @@ pub(super) fn data(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec
                 "LOCK_TYPE" => text("RECORD"),
                 "LOCK_MODE" => text(mode),
                 "LOCK_STATUS" => text(status),
+                "LOCK_DATA" => waiting.data(ctx.db).map_or(Value::Null, text),
                 _ => Value::Null,
             };
             let row = || columns.iter().map(cell).collect();

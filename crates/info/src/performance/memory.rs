@@ -1,5 +1,5 @@
-//! `performance_schema.memory_summary_*`: the memory that is accounted for. Bytes in use are known, numbers
-//! of allocations are not.
+//! `performance_schema.memory_summary_*`: the memory that is accounted for. Allocations are pages of the
+//! buffer pool, rows of the statistics, and sessions.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,27 @@ const SESSIONS: &str = "memory/sql/sessions";
 const DIGESTS: &str = "memory/performance_schema/events_statements_summary_by_digest";
 const POOL: &str = "memory/innodb/buf_buf_pool";
 
-/// Memory of one kind: its name, the bytes in use, and the most that were.
-struct Use(&'static str, u64, u64);
+/// Memory of one kind.
+struct Use {
+    name: &'static str,
+    used: u64,
+    /// The most bytes that were in use.
+    peak: u64,
+    /// Allocations now, and those that have ended.
+    count: u64,
+    ended: u64,
+}
 
 /// Returns a row. `owner` has the cells that name its owner.
-fn row(columns: &[VirtualColumn], Use(name, used, peak): Use, owner: &[(&str, Value)]) -> Vec<Value> {
+fn row(columns: &[VirtualColumn], of: Use, owner: &[(&str, Value)]) -> Vec<Value> {
+    let Use { name, used, peak, count, ended } = of;
     let cell = |column: &VirtualColumn| match column.name {
         "EVENT_NAME" => text(name),
         "CURRENT_NUMBER_OF_BYTES_USED" => integer(used),
         "HIGH_NUMBER_OF_BYTES_USED" => integer(peak.max(used)),
+        "COUNT_ALLOC" => number(count + ended),
+        "COUNT_FREE" => number(ended),
+        "CURRENT_COUNT_USED" => integer(count),
         other => match owner.iter().find(|(known, _)| *known == other) {
             Some((_, value)) => value.clone(),
             None if column.ty.unsigned => number(0u64),
@@ -38,10 +50,32 @@ pub(super) fn global(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> V
     let status = server_status(ctx, Of::Server);
     let pool = status.get("Innodb_buffer_pool_bytes_data").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
     let digests = ctx.db.statements.bytes();
+    let pages = |name: &str| status.get(name).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
+    let statements = &ctx.db.statements;
+    let logins = ctx.db.processes.logins().values().map(|logins| logins.total).sum::<u64>();
+    let open = ctx.db.processes.len() as u64;
     let uses = [
-        Use(POOL, pool, pool),
-        Use(DIGESTS, digests, digests),
-        Use(SESSIONS, sessions.used(), sessions.peak()),
+        Use {
+            name: POOL,
+            used: pool,
+            peak: pool,
+            count: pages("Innodb_buffer_pool_pages_data"),
+            ended: pages("Innodb_buffer_pool_pages_evicted"),
+        },
+        Use {
+            name: DIGESTS,
+            used: digests,
+            peak: digests,
+            count: statements.len() as u64,
+            ended: statements.lost(),
+        },
+        Use {
+            name: SESSIONS,
+            used: sessions.used(),
+            peak: sessions.peak(),
+            count: open,
+            ended: logins.saturating_sub(open),
+        },
     ];
     uses.into_iter().map(|used| row(columns, used, &[])).collect()
 }
@@ -50,7 +84,7 @@ pub(super) fn global(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> V
 pub(super) fn by_owner(columns: &[VirtualColumn], ctx: &StatementContext<'_>) -> Vec<Vec<Value>> {
     let has = |name: &str| columns.iter().any(|column| column.name == name);
     let [has_thread, has_user, has_host] = ["THREAD_ID", "USER", "HOST"].map(has);
-    let mut sums: BTreeMap<(u64, Option<String>, Option<String>), (u64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(u64, Option<String>, Option<String>), (u64, u64, u64)> = BTreeMap::new();
     for process in ctx.db.processes.all() {
         let identity = process.identity();
         let named = |is: bool, name: &str| (is && identity.account.is_some()).then(|| name.to_owned());
@@ -62,11 +96,12 @@ pub(super) fn by_owner(columns: &[VirtualColumn], ctx: &StatementContext<'_>) ->
         let sum = sums.entry(owner).or_default();
         sum.0 += process.memory().used();
         sum.1 += process.memory().peak();
+        sum.2 += 1;
     }
     let name = |name: Option<String>| name.map_or(Value::Null, text);
-    let rows = sums.into_iter().map(|((thread, user, host), (used, peak))| {
+    let rows = sums.into_iter().map(|((thread, user, host), (used, peak, count))| {
         let owner = [("THREAD_ID", number(thread)), ("USER", name(user)), ("HOST", name(host))];
-        row(columns, Use(SESSIONS, used, peak), &owner)
+        row(columns, Use { name: SESSIONS, used, peak, count, ended: 0 }, &owner)
     });
     rows.collect()
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod clones;
 mod error_log;
 mod events;
+mod files;
 mod locks;
 mod memory;
 mod setup;
@@ -34,6 +35,9 @@ pub(super) fn rows(table: &str, columns: &[VirtualColumn], ctx: &StatementContex
         "events_statements_histogram_global" => events::histogram_global(columns, ctx),
         "metadata_locks" => locks::metadata(columns, ctx),
         "error_log" => error_log::rows(columns, ctx),
+        "file_instances" => files::instances(ctx),
+        "file_summary_by_instance" => files::by_instance(columns, ctx),
+        "file_summary_by_event_name" => files::by_event_name(columns, ctx),
         "clone_status" => clones::status(ctx),
         "clone_progress" => clones::progress(ctx),
         "data_locks" => locks::data(columns, ctx),

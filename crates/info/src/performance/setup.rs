@@ -50,9 +50,10 @@ pub(super) fn actors(columns: &[VirtualColumn]) -> Vec<Vec<Value>> {
     vec![vec![all(), all(), all(), member(&columns[3], "YES"), member(&columns[4], "YES")]]
 }
 
-/// Returns the rows of `setup_instruments`: kinds of statements.
+/// Returns the rows of `setup_instruments`: kinds of statements and of files.
 pub(super) fn instruments(columns: &[VirtualColumn]) -> Vec<Vec<Value>> {
     let mut names: Vec<String> = EventKind::all().map(event_name).collect();
+    names.extend(super::files::EVENTS.map(str::to_owned));
     names.sort();
     let row = |name: String| vec![text(name), member(&columns[1], "YES"), member(&columns[2], "YES")];
     names.into_iter().map(row).collect()

@@ -159,6 +159,7 @@ impl Direct<'_> {
         }
         let sargs: Vec<Condition> = conjuncts.iter().flat_map(conditions).collect();
         let columns = columns_of(&needed, locking);
+        let traced = self.stats.trace().map(|trace| trace.begin_table(self.select.block, &table.name));
         let choice = Candidates {
             table: base,
             first_slot: 0,
@@ -172,6 +173,7 @@ impl Direct<'_> {
             costs: RowCosts::BY_ROWS,
         }
         .choose();
+        drop(traced);
         let left = match locking {
             true => conjuncts.iter().collect(),
             false => unanswered(&choice.access, base, &conjuncts),

@@ -27,7 +27,7 @@ mod tree;
 use cohort_base::CommitSeq;
 use cohort_expr::EvalContext;
 use cohort_optimize::LimitCount;
-use cohort_run::{NodeProfile, PlanParts, Sorted, limit_bounds, nanos_since};
+use cohort_run::{PlanParts, Sorted, limit_bounds, spent_since};
 use cohort_session::StatementContext;
 use cohort_trx::{Counted, SessionCounts};
 use cohort_types::{SqlResult, StoredColumns, Value, check_stack, row_memory_bytes};
@@ -147,13 +147,9 @@ fn run_within(
             let parts = PlanParts { profile: &profile, first: plan.first_part };
             let start = profile.clock();
             let counts = run_direct(direct, &plan.shape, ctx, limit_default, Some(parts), sink)?;
-            let measure = NodeProfile {
-                loops: 1,
-                rows: counts.sent,
-                nanos: nanos_since(start),
-                ..NodeProfile::default()
-            };
-            parts.counters(DirectPlan::WHOLE).add(measure);
+            let whole = parts.counters(DirectPlan::WHOLE);
+            whole.count(1, 0, counts.sent);
+            whole.spend(&spent_since(start));
             Ok(counts)
         }
         PlanBody::Tree(tree) => {

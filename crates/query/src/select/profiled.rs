@@ -1,12 +1,9 @@
 //! [`ProfiledStorage`]: reads a transaction's tables and counts the reads in the profile.
 
-use std::time::Instant;
-
 use cohort_expr::{CallBack, EvalContext};
 use cohort_optimize::{Scan, VirtualScan};
 use cohort_run::{
-    Batch, CursorId, Event, Kept, Matching, NodeCounters, NodeProfile, PlanParts, Storage, Vectors,
-    nanos_since,
+    Batch, CursorId, Event, Kept, Matching, NodeCounters, PlanParts, Started, Storage, Vectors,
 };
 use cohort_types::{SqlResult, Value, VectorType};
 use cohort_vfs::SharedFile;
@@ -43,15 +40,12 @@ impl<'m, 's> ProfiledStorage<'m, 's> {
 }
 
 /// The counters of a scan, and the time when it was called.
-type Begun<'m> = (&'m NodeCounters, Option<Instant>);
+type Begun<'m> = (&'m NodeCounters, Option<Started>);
 
-fn add(counters: &NodeCounters, start: Option<Instant>, (loops, read, rows): (u64, u64, u64)) {
-    match start {
-        None => counters.count(loops, read, rows),
-        Some(_) => {
-            let nanos = nanos_since(start);
-            counters.add(NodeProfile { loops, read, rows, nanos, ..NodeProfile::default() });
-        }
+fn add(counters: &NodeCounters, start: Option<Started>, (loops, read, rows): (u64, u64, u64)) {
+    counters.count(loops, read, rows);
+    if let Some(start) = start {
+        counters.spend(&start.spent());
     }
 }
 

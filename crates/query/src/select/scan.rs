@@ -4,7 +4,7 @@ use cohort_catalog::ROWS;
 use cohort_expr::Expr;
 use cohort_optimize::ReadMode;
 use cohort_row::{CursorOptions, KeySpan, RowChanges, TableCursor, every_row, resolve_exactly, row_done};
-use cohort_run::{NodeCounters, NodeProfile, PlanParts, PlanProfile, nanos_since};
+use cohort_run::{NodeCounters, PlanParts, PlanProfile, Spent, spent_since};
 use cohort_session::StatementContext;
 use cohort_trx::WaitPolicy;
 use cohort_types::{SqlResult, Value};
@@ -58,10 +58,9 @@ pub(super) fn run(
     let counters = parts.counters(DirectPlan::READS);
     counters.count(1, 0, 0);
     let start = parts.profile.clock();
-    let mut timed = TimedSink { sink, profile: parts.profile, nanos: 0 };
+    let mut timed = TimedSink { sink, profile: parts.profile, spent: Spent::default() };
     each_row(filter, plan.width, cursor, ctx, Some(counters), &mut timed)?;
-    let nanos = nanos_since(start).saturating_sub(timed.nanos);
-    counters.add(NodeProfile { nanos, ..NodeProfile::default() });
+    counters.spend(&spent_since(start).less(&timed.spent));
     Ok(())
 }
 
@@ -69,14 +68,14 @@ pub(super) fn run(
 struct TimedSink<'t> {
     sink: &'t mut dyn ScanSink,
     profile: &'t PlanProfile,
-    nanos: u64,
+    spent: Spent,
 }
 
 impl ScanSink for TimedSink<'_> {
     fn scanned(&mut self, ctx: &mut StatementContext<'_>, row: &mut Vec<Value>) -> SqlResult<Flow> {
         let start = self.profile.clock();
         let flow = self.sink.scanned(ctx, row)?;
-        self.nanos += nanos_since(start);
+        self.spent.add(&spent_since(start));
         Ok(flow)
     }
 

@@ -6,8 +6,9 @@
 //! bound `le` is inclusive, so it is one less than the power.
 //!
 //! [`FIGURES`] is the table of metrics that are one number each: a figure of [`super::readings`], or a status
-//! variable. Labels have words of fixed lists only: steps of a commit, kinds of statements. No label contains
-//! a text, a digest, a user or a host.
+//! variable. Labels have words of fixed lists only: steps of a commit, kinds of statements. With
+//! `metrics_digests`, a bounded number of series has digests as labels. No label contains a text, a user or a
+//! host.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -17,7 +18,7 @@ use cohort_commit::Coordinator;
 use cohort_config::VERSION;
 use cohort_exec::event_name;
 use cohort_locks::LockTable;
-use cohort_observe::{KindTimes, Statements};
+use cohort_observe::{KindTimes, Measure, Measured, Statements};
 
 use super::readings::Readings;
 
@@ -264,6 +265,9 @@ pub(super) fn text(readings: &Readings) -> String {
     FIGURES.iter().for_each(|figure| out.figure(figure, &figures));
     commit_times(readings.commit(), &mut out);
     statement_times(readings.statements(), &mut out);
+    if let most @ 1.. = readings.digests() {
+        digest_sums(readings.statements().brief(), most, &mut out);
+    }
     row_lock_times(readings.locks(), &mut out);
     status(readings.status(), &mut out);
     out.0
@@ -376,6 +380,49 @@ fn statement_times(statements: &Statements, out: &mut Text) {
     }
 }
 
+/// Metrics of single statements: name, number, unit, help.
+const OF_DIGESTS: [(&str, Measure, f64, &str); 6] = [
+    ("cohort_digest_calls_total", Measure::Calls, 1.0, "Calls of a statement."),
+    ("cohort_digest_errors_total", Measure::Errors, 1.0, "Of those, calls that failed."),
+    (
+        "cohort_digest_seconds_total",
+        Measure::Latency,
+        NANOSECOND,
+        "Time of a statement until the reply may leave.",
+    ),
+    (
+        "cohort_digest_lock_wait_seconds_total",
+        Measure::LockWait,
+        NANOSECOND,
+        "Time that a statement waited for locks.",
+    ),
+    ("cohort_digest_rows_examined_total", Measure::RowsExamined, 1.0, "Rows that a statement has read."),
+    ("cohort_digest_rows_sent_total", Measure::RowsSent, 1.0, "Rows that a statement has returned."),
+];
+
+/// Appends the sums of the `most` statements with most time.
+fn digest_sums(all: Vec<(u128, Measured)>, most: usize, out: &mut Text) {
+    // A statement has a row for each schema.
+    let mut sums: HashMap<u128, [u64; OF_DIGESTS.len()]> = HashMap::new();
+    for (digest, measured) in all {
+        let sum = sums.entry(digest).or_default();
+        for (sum, (_, measure, ..)) in sum.iter_mut().zip(OF_DIGESTS) {
+            *sum = sum.wrapping_add(measured.get(measure));
+        }
+    }
+    const SECONDS: usize = 2;
+    let mut sums: Vec<(u128, [u64; OF_DIGESTS.len()])> = sums.into_iter().collect();
+    sums.sort_by_key(|(digest, sums)| (std::cmp::Reverse(sums[SECONDS]), *digest));
+    sums.truncate(most);
+    for (place, (name, _, unit, help)) in OF_DIGESTS.iter().enumerate() {
+        out.family(name, "counter", help);
+        for (digest, sums) in &sums {
+            let labels = format!("{{digest=\"{digest:032x}\"}}");
+            out.sample(name, &labels, shown(sums[place] as f64, *unit));
+        }
+    }
+}
+
 fn row_lock_times(locks: &LockTable, out: &mut Text) {
     let name = "cohort_row_lock_wait_seconds";
     out.family(name, "histogram", "Time waited for a row lock.");
@@ -427,6 +474,35 @@ mod tests {
         let expected = "t_bucket{a=\"b\",le=\"0.000001023\"} 2\nt_bucket{a=\"b\",le=\"0.000002047\"} 3\n\
                         t_bucket{a=\"b\",le=\"+Inf\"} 4\nt_sum{a=\"b\"} 5.000002547\nt_count{a=\"b\"} 4\n";
         assert_eq!(out.0, expected);
+    }
+
+    #[test]
+    fn statements_with_most_time_have_figures_of_their_own() {
+        let measured = |calls: u64, ns: u64| {
+            let mut measured = Measured::default();
+            measured.add(Measure::Calls, calls);
+            measured.add(Measure::Latency, ns);
+            measured
+        };
+        let all = vec![
+            (1, measured(2, 1_500)),
+            (2, measured(9, 2_000)),
+            (1, measured(1, 700)),
+            (3, measured(1, 1)),
+        ];
+        let mut out = Text(String::new());
+        digest_sums(all, 2, &mut out);
+        let label = |digest: u128| format!("{{digest=\"{digest:032x}\"}}");
+        let seconds: Vec<&str> =
+            out.0.lines().filter(|line| line.starts_with("cohort_digest_seconds_total{")).collect();
+        assert_eq!(
+            seconds,
+            [
+                format!("cohort_digest_seconds_total{} 0.000002200", label(1)),
+                format!("cohort_digest_seconds_total{} 0.000002000", label(2)),
+            ]
+        );
+        assert!(out.0.contains(&format!("cohort_digest_calls_total{} 3\n", label(1))), "{}", out.0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cohort_base::HistogramSnapshot;
 use cohort_commit::{Coordinator, Step};
+use cohort_config::VarId;
 use cohort_exec::{Database, event_name};
 use cohort_locks::LockTable;
 use cohort_observe::{BINS, KindTimes, Reading, Schema, Statements, bin_of};
@@ -125,6 +126,11 @@ impl Readings {
 
     pub fn statements(&self) -> &Statements {
         &self.db.statements
+    }
+
+    /// Returns the number of statements with figures of their own.
+    pub fn digests(&self) -> usize {
+        self.db.globals.uint(VarId::MetricsDigests) as usize
     }
 
     /// Returns the number of connected replicas.
