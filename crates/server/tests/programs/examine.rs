@@ -44,9 +44,9 @@ fn lines_are_counted() {
                     rounds\tPROCEDURE\t7\t1\tINSERT INTO t VALUES (i, twice(i));\n\
                     rounds\tPROCEDURE\t10\t4\tFOR k IN 1..3 DO\n\
                     rounds\tPROCEDURE\t11\t3\tSELECT k INTO @k;\n\
-                    t_insert\tTRIGGER\t3\t1\tINSERT INTO log VALUES (NEW.a);\n\
                     twice\tFUNCTION\t4\t1\tSET x = x * 2;\n\
-                    twice\tFUNCTION\t5\t1\tRETURN x;\n";
+                    twice\tFUNCTION\t5\t1\tRETURN x;\n\
+                    t_insert\tTRIGGER\t3\t1\tINSERT INTO log VALUES (NEW.a);\n";
     assert_eq!(rows(&mut client, counted), expected);
     // A statement that sleeps, and the program that calls it, have the time of the sleep.
     run(&mut client, "CREATE PROCEDURE sleeps()\nBEGIN\n  DO SLEEP(0.2);\n  SET @a = 1;\nEND");
