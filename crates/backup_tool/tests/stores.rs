@@ -224,7 +224,7 @@ impl Disk {
         let mut lost: BTreeSet<&Path> = BTreeSet::new();
         for change in &self.pending {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            if !lost.contains(change.dir()) && (seed >> 40) % 3 > 0 {
+            if !lost.contains(change.dir()) && !(seed >> 40).is_multiple_of(3) {
                 Disk::apply(&mut files, &mut dirs, change);
             } else {
                 lost.insert(change.dir());

@@ -279,7 +279,7 @@ mod tests {
             for (change, unsynced) in &*self.pending.borrow() {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let follows_lost = change.dirs().iter().any(|dir| lost.contains(dir));
-                if unsynced.is_empty() || (!follows_lost && (seed >> 40) % 3 > 0) {
+                if unsynced.is_empty() || (!follows_lost && !(seed >> 40).is_multiple_of(3)) {
                     change.apply(&mut names);
                 } else {
                     lost.extend(change.dirs());
