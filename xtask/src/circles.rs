@@ -34,7 +34,12 @@ pub fn check(sources: &[Source], findings: &mut Vec<String>) {
     let circles = circles(sources);
     let largest = circles.iter().map(Vec::len).max().unwrap_or_default();
     if circles.len() > CIRCLES_MAX {
-        let text = format!("circles: {} of files that use each other, at most {CIRCLES_MAX}", circles.len());
+        let all: Vec<String> = circles.iter().map(|circle| circle.join(" ")).collect();
+        let text = format!(
+            "circles: {} of files that use each other, at most {CIRCLES_MAX}: {}",
+            circles.len(),
+            all.join("; ")
+        );
         findings.push(text);
     }
     if let Some(circle) = circles.iter().find(|circle| circle.len() == largest && largest > FILES_MAX) {

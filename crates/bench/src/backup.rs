@@ -483,15 +483,15 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(server: &Server, has_archive: bool) -> Result<Seen, String> {
-        let others = process::family(server.pid()).into_iter().filter(|pid| *pid != server.pid());
+    fn of(address: &Address, server: u32, has_archive: bool) -> Result<Seen, String> {
+        let others = process::family(server).into_iter().filter(|pid| *pid != server);
         let lag = match has_archive {
-            true => status(&server.address, "Cohort_archive_lag_seconds")?,
+            true => status(address, "Cohort_archive_lag_seconds")?,
             false => 0.0,
         };
         Ok(Seen {
             lag_seconds: lag as u64,
-            server_bytes: process::resident_bytes(server.pid()).unwrap_or(0),
+            server_bytes: process::resident_bytes(server).unwrap_or(0),
             archiver_bytes: others.filter_map(process::resident_bytes).max().unwrap_or(0),
         })
     }
@@ -522,9 +522,10 @@ fn archive(asked: &BackupRun, setup: &Setup) -> Result<String, String> {
     }
     let found = turns(&mut servers, asked.repeats, |server| {
         let has_archive = server.label.contains("archive");
+        let (address, pid) = (&server.address, server.pid());
         let seen = Mutex::new(Seen::default());
         let (rate, _) = together(&load, server, &|| {
-            let now = Seen::of(server, has_archive)?;
+            let now = Seen::of(address, pid, has_archive)?;
             let mut seen = seen.lock().expect("no panic");
             *seen = seen.most(now);
             drop(seen);

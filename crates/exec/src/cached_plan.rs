@@ -385,7 +385,7 @@ fn planned(
     is_shown: bool,
 ) -> SqlResult<CachedPlan> {
     let (_, session) = of;
-    if !session.optimizer.begin(&session.settings) {
+    if !session.optimizer.begin(&session.settings.vars) {
         return plan_whole(names, of, params, source, statement, is_shown);
     }
     let mut made = plan_whole(names, of, params, source, statement, is_shown);

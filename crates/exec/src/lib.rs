@@ -45,6 +45,7 @@ mod inner_query;
 #[cfg(test)]
 mod inner_tests;
 mod known_statement;
+mod log_settings;
 mod named_tables;
 mod open_handler;
 mod outfile;

@@ -18,10 +18,10 @@ use cohort_types::{Charset, Collation, ErrorCode, Privilege, SqlError, SqlResult
 use hashbrown::HashMap;
 
 use crate::frame::{Frame, Pending, RememberedTexts};
+use crate::log_settings::LogSettings;
 use crate::open_handler::OpenHandler;
 use crate::prepared_statements::PreparedStatements;
 use crate::program::running::RunningPrograms;
-use crate::session_log::LogSettings;
 use crate::shared_caches::SharedCaches;
 use crate::work::{SlowEntry, SlowNotes, Work};
 

@@ -16,6 +16,7 @@ use cohort_types::{Time, Value};
 
 use crate::cached_plan::Planned;
 use crate::frame::Ended;
+use crate::log_settings::LogSettings;
 use crate::session::Session;
 use crate::slow_plan::{PlanNumbers, Verbosity, plan_lines, reads_ns};
 use crate::work::{SlowEntry, SlowNotes, seconds};
@@ -32,29 +33,8 @@ pub(crate) struct Watch {
     pub replied: u64,
 }
 
-/// Settings that every statement needs, for the logs.
-#[derive(Clone, Copy)]
-pub(crate) struct LogSettings {
-    /// Version of the session's variables that they were read from.
-    version: u64,
-    /// `cohort_trace`.
-    pub traces: bool,
-    /// `profiling`.
-    profiles: bool,
-    /// `log_slow_verbosity` asks for measurements.
-    measures: bool,
-    /// `long_query_time` in microseconds.
-    slow_us: u64,
-}
-
-impl LogSettings {
-    /// Settings that were never read.
-    pub const UNKNOWN: LogSettings =
-        LogSettings { version: u64::MAX, traces: false, profiles: false, measures: false, slow_us: 0 };
-}
-
 impl Session {
-    /// Returns these settings.
+    /// Returns the settings that every statement needs, for the logs.
     #[inline]
     pub(crate) fn log_settings(&mut self) -> &LogSettings {
         if self.log_settings.version != self.state.settings.vars.version() {

@@ -123,7 +123,8 @@ impl Expr {
         ctx.count_value(&value)?;
         let decimals = self.type_ref().map_or(0, |ty| ty.decimals);
         let value = match (self, value) {
-            // A variable declared as DOUBLE(m,d) has the digits of its type. Else the bound value has its own.
+            // A variable declared as DOUBLE(m,d) has the digits of its type; any other bound value has its
+            // own.
             (Expr::Param(param), v)
                 if param.ty.class() == TypeClass::Real && param.ty.decimals < NOT_FIXED_DECIMALS =>
             {

@@ -1,7 +1,8 @@
 //! [`RoutineLines`]: executions and time of the lines of stored programs, in bounded memory.
 //!
 //! A program is known by its name and its text: when it is defined again with another text, its counts start
-//! again at zero with its next run. When there are too many programs or lines, further programs are not counted.
+//! again at zero with its next run. When there are too many programs or lines, further programs are not
+//! counted.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -17,7 +17,7 @@ use cohort_expr::Expr;
 use cohort_types::{ColumnType, Columns, KeyPart};
 
 use crate::estimate::Statistics;
-use crate::physical::{Access, LikeStart, Span, Spans};
+use crate::physical::{Access, Choice, LikeStart, Span, Spans};
 use crate::sargable::{Condition, SPANS_MAX, Sarg};
 use crate::sound::check_estimate;
 
@@ -67,16 +67,6 @@ pub struct WantedOrder {
     pub descending: bool,
     /// Number of rows after which reading stops.
     pub limit: Option<u64>,
-}
-
-/// A possible access with its estimated cost.
-#[derive(Clone, Debug)]
-pub struct Choice {
-    pub access: Access,
-    pub rows: f64,
-    pub cost: f64,
-    /// The rows come in the wanted order.
-    pub ordered: bool,
 }
 
 /// Input of the choice: the table, its indexes and conditions.

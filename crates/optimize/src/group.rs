@@ -8,10 +8,10 @@ use cohort_expr::{CompareOp, Expr};
 use cohort_plan::{From, FromTable, Source, with_zero_dates};
 use cohort_types::SqlResult;
 
-use crate::access::Choice;
 use crate::disjunction::{factored, implied};
 use crate::equal::Classes;
 use crate::lower::Lowering;
+use crate::physical::Choice;
 use crate::physical::JoinKind;
 use crate::visit::brings;
 

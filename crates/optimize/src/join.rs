@@ -17,7 +17,7 @@ use cohort_plan::conjuncts::all_of;
 use cohort_plan::{From, FromTable, Source};
 use cohort_types::{Collation, Columns, SqlResult};
 
-use crate::access::{Candidates, Choice, RowCosts, WantedOrder};
+use crate::access::{Candidates, RowCosts, WantedOrder};
 use crate::answered::is_answered_by_lookup;
 use crate::equal::{Classes, hashable};
 use crate::estimate::{
@@ -26,6 +26,7 @@ use crate::estimate::{
 use crate::group::{JoinGroup, OuterSide};
 use crate::lateral::JSON_ROWS;
 use crate::lower::{Lowering, Part, SelectContext};
+use crate::physical::Choice;
 use crate::physical::{HashKey, Join, JoinKind, JoinMethod, Node, ReadMode, Scan, Spans, VirtualScan};
 use crate::sargable::{Condition, conditions};
 use crate::sound::check_estimate;

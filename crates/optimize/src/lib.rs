@@ -40,7 +40,7 @@ mod unnest;
 mod unordered;
 mod visit;
 
-pub use access::{Candidates, Choice, LOCKED_ENTRIES_MIN, RowCosts, WantedOrder};
+pub use access::{Candidates, LOCKED_ENTRIES_MIN, RowCosts, WantedOrder};
 pub use answered::unanswered;
 pub use cohort_plan::{Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};
 pub use cohort_sql::ast::SetOperator;
@@ -49,9 +49,9 @@ pub use estimate::Statistics;
 pub use lower::{optimize, read_mode};
 pub use merge::merge;
 pub use physical::{
-    Access, AggregateNode, ChainInput, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod, JsonScan,
-    LikeStart, LimitCount, LimitNode, Node, PartId, Parts, Plan, ReadMode, RecursiveStep, Scan, SetChain,
-    SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
+    Access, AggregateNode, ChainInput, Choice, CommonPlan, Extension, HashKey, Join, JoinKind, JoinMethod,
+    JsonScan, LikeStart, LimitCount, LimitNode, Node, PartId, Parts, Plan, ReadMode, RecursiveStep, Scan,
+    SetChain, SetOperation, Sort, Span, Spans, SubqueryPlan, VirtualScan, WindowNode,
 };
 pub use push::push_conditions;
 pub use sargable::{Condition, Sarg, conditions};

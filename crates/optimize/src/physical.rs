@@ -200,6 +200,16 @@ pub struct VirtualScan {
     pub part: PartId,
 }
 
+/// A possible access with its estimated cost.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    pub access: Access,
+    pub rows: f64,
+    pub cost: f64,
+    /// The rows come in the wanted order.
+    pub ordered: bool,
+}
+
 /// The access path chosen for one table.
 #[derive(Clone, Debug)]
 pub struct Access {

@@ -205,7 +205,7 @@ impl<'o> Lowering<'o> {
         on: &[Expr],
         before: &Part,
         context: SelectContext,
-    ) -> Option<crate::access::Choice> {
+    ) -> Option<crate::physical::Choice> {
         let From::Table(table) = from else { return None };
         let Source::Base { .. } = &table.source else { return None };
         let is_before = |column: usize| before.layout.contains(&column);

@@ -14,8 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use cohort_catalog::{ROWS, Table};
 use cohort_expr::Expr;
 
-use crate::access::Choice;
-use crate::physical::{Access, Span, Spans};
+use crate::physical::{Access, Choice, Span, Spans};
 
 /// Maximum number of ranges that a trace lists of one access.
 const RANGES_MAX: usize = 100;

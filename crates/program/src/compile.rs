@@ -24,7 +24,7 @@ use cohort_sql::ast::{
 };
 use cohort_types::{SqlError, SqlResult, TypeKind, Value, check_stack};
 
-use crate::lines::NO_OFFSET;
+use crate::program::NO_OFFSET;
 use crate::program::{
     Block, Cursor, CursorId, HandledBy, Handler, Instruction, Pc, Program, ProgramKind, Raised, ScalarId,
     Slot, SlotType, StatementId,

@@ -7,59 +7,9 @@
 use cohort_config::VarId;
 use cohort_observe::{LineCount, ProgramName};
 use cohort_session::SessionState;
-use cohort_sql::ast::Variable;
 
-use crate::program::{Instruction, Pc, Program, SlotType};
+use crate::program::{Lines, NO_LINE, Pc, Program};
 use crate::typed_code::Observer;
-
-/// The offset of an instruction that begins on no known line.
-pub(crate) const NO_OFFSET: u32 = u32::MAX;
-
-/// An instruction that counts for no line.
-const NO_LINE: u32 = u32::MAX;
-
-/// The lines of a program on which statements begin.
-#[derive(Debug)]
-pub(crate) struct Lines {
-    /// Numbers in the text of SHOW CREATE, in order.
-    numbers: Box<[u32]>,
-    /// For each instruction, the position of its line, or [`NO_LINE`].
-    of: Box<[u32]>,
-}
-
-impl Lines {
-    pub fn of(program: &Program) -> Lines {
-        let line = |pc: usize| {
-            let offset = program.starts[pc];
-            let counts = offset != NO_OFFSET && is_counted(program, &program.code[pc]);
-            counts.then(|| program.line_at(offset as usize) as u32)
-        };
-        let of: Vec<Option<u32>> = (0..program.code.len()).map(line).collect();
-        let mut numbers: Vec<u32> = of.iter().flatten().copied().collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let place = |line: Option<u32>| {
-            line.and_then(|line| numbers.binary_search(&line).ok()).map_or(NO_LINE, |place| place as u32)
-        };
-        Lines { of: of.into_iter().map(place).collect(), numbers: numbers.into() }
-    }
-}
-
-/// Returns whether an instruction is a statement or a condition of the body.
-fn is_counted(program: &Program, instruction: &Instruction) -> bool {
-    match instruction {
-        // The variable of FOR over numbers, and its limit.
-        Instruction::Set { to: Variable::Slot(slot), .. } => {
-            !matches!(program.slots[*slot as usize].of, SlotType::Integer)
-        }
-        Instruction::Jump(_)
-        | Instruction::EnterBlock(_)
-        | Instruction::LeaveBlocks(_)
-        | Instruction::EndHandler
-        | Instruction::End => false,
-        _ => true,
-    }
-}
 
 /// Returns whether the lines of programs are counted.
 pub fn counts_lines(session: &SessionState) -> bool {
@@ -95,7 +45,7 @@ impl<'b> LineCounts<'b> {
     }
 
     /// Adds the counts to the server's statistics.
-    pub fn end(mut self: Box<Self>, session: &SessionState) {
+    pub fn end(mut self, session: &SessionState) {
         self.ends_line(self.clock.monotonic_ns());
         let Some(schema) = &self.program.schema else { return };
         let name = ProgramName {

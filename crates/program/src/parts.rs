@@ -12,7 +12,7 @@ pub enum Part<'b> {
     /// A statement, or the query of a cursor or an expression.
     Statement(&'b BodyStatement),
     /// An expression of a statement that is not planned, as a query.
-    Expression(BodyStatement),
+    Expression(Box<BodyStatement>),
     /// An expression that cannot be bound.
     Fails(SqlError),
     /// CALL. An argument for an OUT parameter must be a variable.
@@ -24,11 +24,12 @@ impl Bound {
     /// settings of the program.
     pub fn parts(&self, host: &mut dyn Host) -> Vec<(usize, Part<'_>)> {
         let mut parts = Vec::new();
+        let line_at = self.program.line_finder();
         for (instruction, start) in self.program.code.iter().zip(&self.program.starts) {
             let mut found = Vec::new();
             self.parts_of(instruction, host, &mut found);
             let offset = (*start as usize).min(self.program.body.len());
-            let line = self.program.line_at(offset);
+            let line = line_at(offset);
             parts.extend(found.into_iter().map(|part| (line, part)));
         }
         parts
@@ -90,7 +91,7 @@ impl Bound {
             };
             let item = SelectItem::Expr { expr: value.clone(), alias: None, text: String::new() };
             let query = Query::of(QueryBody::Select(Box::new(Select::of(vec![item]))));
-            found.push(Part::Expression(statement.with(Statement::Query(Box::new(query)))));
+            found.push(Part::Expression(Box::new(statement.with(Statement::Query(Box::new(query))))));
         }
     }
 

@@ -10,7 +10,6 @@ use cohort_sql::ast::{
 };
 use cohort_types::{RoutineKind, SqlError, SqlResult};
 
-use crate::lines::Lines;
 use crate::named::Named;
 
 /// The kind of a program, which decides what its body may contain.
@@ -98,6 +97,56 @@ pub struct Program {
     pub(crate) lines: OnceLock<Lines>,
 }
 
+/// The offset of an instruction that begins on no known line.
+pub(crate) const NO_OFFSET: u32 = u32::MAX;
+
+/// An instruction that counts for no line.
+pub(crate) const NO_LINE: u32 = u32::MAX;
+
+/// The lines of a program on which statements begin.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// Numbers in the text of SHOW CREATE, in order.
+    pub numbers: Box<[u32]>,
+    /// For each instruction, the position of its line, or [`NO_LINE`].
+    pub of: Box<[u32]>,
+}
+
+impl Lines {
+    fn of(program: &Program) -> Lines {
+        let line_at = program.line_finder();
+        let line = |pc: usize| {
+            let offset = program.starts[pc];
+            let counts = offset != NO_OFFSET && is_counted(program, &program.code[pc]);
+            counts.then(|| line_at(offset as usize) as u32)
+        };
+        let of: Vec<Option<u32>> = (0..program.code.len()).map(line).collect();
+        let mut numbers: Vec<u32> = of.iter().flatten().copied().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let place = |line: Option<u32>| {
+            line.and_then(|line| numbers.binary_search(&line).ok()).map_or(NO_LINE, |place| place as u32)
+        };
+        Lines { of: of.into_iter().map(place).collect(), numbers: numbers.into() }
+    }
+}
+
+/// Returns whether an instruction is a statement or a condition of the body.
+fn is_counted(program: &Program, instruction: &Instruction) -> bool {
+    match instruction {
+        // The variable of FOR over numbers, and its limit.
+        Instruction::Set { to: Variable::Slot(slot), .. } => {
+            !matches!(program.slots[*slot as usize].of, SlotType::Integer)
+        }
+        Instruction::Jump(_)
+        | Instruction::EnterBlock(_)
+        | Instruction::LeaveBlocks(_)
+        | Instruction::EndHandler
+        | Instruction::End => false,
+        _ => true,
+    }
+}
+
 impl Program {
     /// Returns whether the program has OUT or INOUT parameters.
     pub fn has_out(&self) -> bool {
@@ -133,6 +182,13 @@ impl Program {
     /// Returns the line of the definition, as SHOW CREATE shows it, on which an offset of the body is.
     pub fn line_at(&self, offset: usize) -> usize {
         self.first_line + self.body[..offset].matches('\n').count()
+    }
+
+    /// Returns [`Program::line_at`] for many offsets.
+    pub fn line_finder(&self) -> impl Fn(usize) -> usize {
+        let ends: Vec<usize> = self.body.match_indices('\n').map(|(end, _)| end).collect();
+        let first = self.first_line;
+        move |offset| first + ends.partition_point(|end| *end < offset)
     }
 
     /// Returns the statements that the program runs. The queries of its cursors are not among them: it reads

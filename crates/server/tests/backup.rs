@@ -367,9 +367,9 @@ fn the_ages_of_backup_and_proof_survive_a_restart() {
     assert!(times(&copy).iter().all(|(_, time)| *time == 0), "{:?}", times(&copy));
 }
 
-/// A source of replicas of MariaDB is lost and restored from its backup. A replica continues from the restored
-/// one by GTID, also past the statements that MariaDB reads as comments; one that has more than the backup is
-/// refused.
+/// A source of replicas of MariaDB is lost and restored from its backup. A replica continues from the
+/// restored one by GTID, also past the statements that MariaDB reads as comments; one that has more than the
+/// backup is refused.
 #[test]
 fn replicas_of_mariadb_continue_from_a_restored_source() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -456,6 +456,13 @@ fn a_donor_without_a_certificate_that_holds_is_refused() {
             fs::remove_dir_all(&new).expect("removed");
         }
     }
+    // Regression test: any donor was accepted for an account without a password.
+    let bare = donor(folder.path(), "donor-bare", &[]);
+    bare.client().query_drop("CREATE USER bare; GRANT BACKUP_ADMIN ON *.* TO bare").expect("made");
+    list(&recipient, &bare);
+    let sql = clone_of(&bare, &into).replace("'donor'", "'bare'").replace(SECRET, "");
+    let refused = client.query_drop(&sql).expect_err("no secret").to_string();
+    assert!(refused.contains("3862") && refused.contains("does not prove"), "{refused}");
 }
 
 /// Clones while rows are written and definitions change, of both layouts, into a directory and in place of

@@ -23,7 +23,7 @@
 //! | `access/` | privileges |
 //! | `account_usage`, `account_limits` | resource limits of accounts; how sessions enforce them |
 //! | `audit/` | [`Audit`]: the audit log |
-//! | `optimizer_trace` | [`OptimizerTraces`]: the last trace of the optimizer |
+//! | `optimizer_trace`, `traced_text` | [`OptimizerTraces`]: the last trace of the optimizer; the text of its statement |
 //! | `statement_trace` | [`StatementTrace`]: durations of a traced statement |
 //! | `statement_log`, `general_log` | the general and the slow query log; entries of the general log |
 //! | `annotation` | statement texts with their parameter values |
@@ -84,6 +84,7 @@ mod statement_state;
 mod statement_trace;
 mod statements;
 mod statistics;
+mod traced_text;
 mod transaction_track;
 mod user_lock_holders;
 mod user_locks;

@@ -7,10 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use cohort_config::VarId;
+use cohort_config::{SessionVars, VarId};
 use cohort_optimize::OptimizerTrace;
-
-use crate::session_state::{SessionState, Settings};
 
 /// Upper limit of `optimizer_trace_max_mem_size`.
 const BYTES_MAX: u64 = 16 << 20;
@@ -39,19 +37,17 @@ pub struct OptimizerTraces {
 
 impl OptimizerTraces {
     /// Sets the text of the statement that is about to be planned.
-    pub fn set_text(&self, settings: &Settings, text: &[u8]) {
-        if is_on(settings) {
-            *self.query.borrow_mut() = crate::shown(text, settings.parse.mode);
-        }
+    pub(crate) fn set_text(&self, text: String) {
+        *self.query.borrow_mut() = text;
     }
 
     /// Begins to trace a statement, if the session traces and no statement around it is being planned.
     /// Returns whether it does.
-    pub fn begin(&self, settings: &Settings) -> bool {
-        if !is_on(settings) || self.running.borrow().is_some() {
+    pub fn begin(&self, vars: &SessionVars) -> bool {
+        if !is_on(vars) || self.running.borrow().is_some() {
             return false;
         }
-        let bytes_max = settings.vars.uint(VarId::OptimizerTraceMaxMemSize).min(BYTES_MAX);
+        let bytes_max = vars.uint(VarId::OptimizerTraceMaxMemSize).min(BYTES_MAX);
         self.is_reader.set(false);
         *self.running.borrow_mut() = Some(Arc::new(OptimizerTrace::new(bytes_max as usize)));
         true
@@ -97,13 +93,7 @@ impl OptimizerTraces {
     }
 }
 
-fn is_on(settings: &Settings) -> bool {
-    settings.vars.flag(VarId::OptimizerTrace)
-}
-
-impl SessionState {
-    /// Sets the text of the statement that is about to be planned, for its trace.
-    pub fn set_traced_text(&self, text: &[u8]) {
-        self.optimizer.set_text(&self.settings, text);
-    }
+/// Returns whether the session traces.
+pub(crate) fn is_on(vars: &SessionVars) -> bool {
+    vars.flag(VarId::OptimizerTrace)
 }

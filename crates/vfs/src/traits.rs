@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::IoReport;
+use crate::io_report::IoReport;
 
 /// A shared file system.
 pub type SharedFs = Arc<dyn Fs>;

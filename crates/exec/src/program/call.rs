@@ -8,15 +8,15 @@ use cohort_config::VarId;
 use cohort_plan::Parameter;
 use cohort_program::{Bound, Finished, Program};
 use cohort_protocol::{ColumnMeta, NullSink, ResultHead, ResultSink, StatusFlags};
-use cohort_session::{Job, ProgramRule, SessionState, StatementKind, access, kind_of, traits_of};
+use cohort_session::{Job, ProgramRule, StatementKind, kind_of, traits_of};
 use cohort_sql::ast::{BinaryOp, Expr, Literal, LiteralKind, ObjectName, ParameterMode, Target};
-use cohort_types::{Privilege, RoutineKind, SqlError, SqlResult, Value};
+use cohort_types::{SqlError, SqlResult, Value};
 
 use super::cache::Compiled;
+use super::procedures::find_procedure;
 use super::running::OutParameters;
 use super::session_host::SessionHost;
 use crate::session::Session;
-use crate::shared_caches::SharedCaches;
 
 impl Session {
     /// Runs CALL. A user variable receives the value of its OUT or INOUT parameter.
@@ -154,24 +154,8 @@ impl Session {
     }
 }
 
-/// Returns the procedure of a name, if the session may execute it. Errors 1370 and 1305.
-pub(super) fn find_procedure(session: &SessionState, name: &ObjectName) -> SqlResult<Arc<Routine>> {
-    let current = session.current_schema.as_deref();
-    let schema = name.db.as_deref().or(current).ok_or_else(SqlError::no_database_selected)?;
-    access::check_routine(session, Privilege::Execute, RoutineKind::Procedure, schema, &name.name)?;
-    let found = session.db.catalog().routine(RoutineKind::Procedure, schema, &name.name).cloned();
-    found.ok_or_else(|| SqlError::does_not_exist("PROCEDURE", &format!("{schema}.{}", name.name)))
-}
-
-/// Returns the parameters of a procedure.
-pub(super) fn parameters_of(session: &SessionState, name: &ObjectName) -> SqlResult<Vec<Parameter>> {
-    let routine = find_procedure(session, name)?;
-    let compiled = SharedCaches::of(&session.db).routines.compiled(&routine, session)?;
-    Ok(compiled.program.declared_parameters())
-}
-
-/// Returns the argument for a parameter: a hexadecimal literal is a number for a numeric one. Error 4078 for a
-/// row.
+/// Returns the argument for a parameter: a hexadecimal literal is a number for a numeric one. Error 4078 for
+/// a row.
 fn for_parameter<'a>(arg: &'a Expr, parameter: &Parameter) -> SqlResult<Cow<'a, Expr>> {
     let is_hex = |kind| matches!(kind, LiteralKind::Hex | LiteralKind::Bit);
     match arg {

@@ -17,13 +17,14 @@ use cohort_sql::ast::{CheckedKind, CreateTable, ObjectName, Statement};
 use cohort_types::{Collation, ColumnType, ErrorCode, RoutineKind, SqlError, SqlResult, TypeKind, Value};
 
 use super::cache::Compiled;
-use super::call::{check_arguments, find_procedure};
+use super::call::check_arguments;
+use super::procedures::find_procedure;
 use super::routines::{compiled_routine, compiled_trigger};
 use super::session_host::SessionHost;
 use crate::cached_plan::make_inner_plan;
 use crate::session::Session;
 
-/// What CHECK found.
+/// A finding of CHECK.
 struct Finding {
     line: Option<usize>,
     /// Whether the program itself creates the table that is missing.

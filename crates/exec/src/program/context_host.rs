@@ -31,7 +31,8 @@ use cohort_trx::{AfterFailure, OuterSavepoints, PlanCounts, SessionTrx};
 use cohort_types::{ErrorCode, Level, SqlError, SqlResult, Value, Warning, check_stack};
 
 use super::cache::Compiled;
-use super::call::{check_arguments, find_procedure, parameters_of};
+use super::call::check_arguments;
+use super::procedures::{find_procedure, parameters_of};
 use super::routines::OF_ROUTINES;
 use super::session_host::{BodyPlan, HeldRows, columns_of, is_final, known_in_body, with_names};
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan, make_plan};

@@ -21,6 +21,7 @@
 //! | `session_host` | [`SessionHost`]: runs the statements of a body in the session |
 //! | `body_sink` | the results of a body's statements |
 //! | `context_host` | runs the statements of functions and triggers inside the calling statement |
+//! | `procedures` | procedures by name, for an account |
 //! | `functions` | stored functions in expressions |
 //! | `triggers` | triggers of row changes |
 //! | `enable` | makes functions and triggers run |
@@ -40,6 +41,7 @@ pub(crate) mod enable;
 mod event;
 mod event_times;
 mod functions;
+mod procedures;
 pub(crate) mod reach;
 mod routines;
 pub(crate) mod running;

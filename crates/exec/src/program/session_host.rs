@@ -19,7 +19,7 @@ use cohort_table::definition_changed;
 use cohort_types::{ErrorCode, SqlError, SqlResult, Value, row_memory_bytes};
 
 use super::body_sink::BodySink;
-use super::call::parameters_of;
+use super::procedures::parameters_of;
 use super::routines::columns_of_table;
 use crate::account_tables;
 use crate::cached_plan::{CachedPlan, Planned, make_inner_plan};

@@ -416,7 +416,8 @@ impl Session {
                 user: instance.user.clone(),
                 password: instance.password.clone(),
                 tls,
-                proves_certificate: tls == Tls::Required && !instance.password.is_empty(),
+                // Without a password there is no proof, so such an account needs REQUIRE NO SSL.
+                proves_certificate: tls == Tls::Required,
                 ..Account::default()
             },
             place,
