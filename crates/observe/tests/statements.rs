@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cohort_observe::{
     KindNames, Measure, Measured, Sample, StatementKey, StatementRef, StatementRow, Statements,
 };
-use cohort_vfs::{File as _, Fs as _, MemFs, OpenMode};
+use cohort_vfs::{Fs as _, MemFs, OpenMode};
 
 const KINDS: usize = 3;
 
