@@ -227,7 +227,7 @@ fn the_optimizer_trace_contains_the_decisions_that_were_made() {
             "UPDATE a SET v = 'u' WHERE id = 5",
             of(&["\"index\": \"PRIMARY\", \"ranges\": [\"(?) <= (id) <= (?)\"]"]),
         ),
-        ("EXPLAIN DELETE FROM b WHERE id > 18", of(&["\"table\": \"b\"", "\"ranges\": [\"(?) < (id)\"]"])),
+        ("EXPLAIN DELETE FROM b WHERE id > 18", of(&["\"table\": \"b\"", "\"ranges\": [\"(18) < (id)\"]"])),
     ] {
         // The second run does not use a cached plan.
         for _ in 0..2 {
