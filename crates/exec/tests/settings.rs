@@ -258,7 +258,8 @@ fn plans_are_keyed_by_the_settings_that_act_in_them() {
     ];
     let acting = VarId::ALL.iter().map(|id| id.setting()).filter(|setting| setting.acts_in() == Acts::Plan);
     let acting: BTreeSet<&str> = acting.map(|setting| setting.name).collect();
-    assert_eq!(acting, values.iter().map(|(name, _)| *name).collect(), "each has a case here");
+    let tested = values.iter().map(|(name, _)| *name).chain(["optimizer_trace"]);
+    assert_eq!(acting, tested.collect(), "each has a case here");
     let plans_made = |a: &mut Client| {
         let before = kept.plans.misses();
         assert_eq!(a.run(query), "k\n10\n");
@@ -272,6 +273,9 @@ fn plans_are_keyed_by_the_settings_that_act_in_them() {
         assert_eq!(plans_made(&mut a), 0, "{name} = {value}, again");
         a.ok(&format!("set {name} = default"));
     }
+    a.ok("set optimizer_trace = 'enabled=on'");
+    assert_eq!((plans_made(&mut a), plans_made(&mut a)), (1, 1), "each statement is planned and traced");
+    a.ok("set optimizer_trace = default");
     a.ok("set max_error_count = 7");
     assert_eq!(plans_made(&mut a), 0, "a setting that does not act in plans");
 }
