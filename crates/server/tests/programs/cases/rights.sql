@@ -66,7 +66,8 @@ B: select a from t x where exists (select 1 from w where x.nope = 1)//
 B: select a from t join w using (nope)//
 create procedure p() select nope from t//
 create procedure q() sql security invoker select nope from t//
-grant execute on d.* to poor@localhost//
+grant execute on procedure d.p to poor@localhost//
+grant execute on procedure d.q to poor@localhost//
 B: call d.p()//
 B: call d.q()//
 drop user poor@localhost//
