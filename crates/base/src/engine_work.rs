@@ -28,117 +28,96 @@ pub struct EngineWork {
     pub lock_wait_ns: u64,
 }
 
-struct Counters {
-    pages_accessed: Cell<u64>,
-    pages_read: Cell<u64>,
-    read_ns: Cell<u64>,
-    pages_prefetched: Cell<u64>,
-    old_rows: Cell<u64>,
-    lock_wait_ns: Cell<u64>,
-}
-
 thread_local! {
-    static COUNTERS: Counters = const {
-        Counters {
-            pages_accessed: Cell::new(0),
-            pages_read: Cell::new(0),
-            read_ns: Cell::new(0),
-            pages_prefetched: Cell::new(0),
-            old_rows: Cell::new(0),
-            lock_wait_ns: Cell::new(0),
-        }
-    };
+    static COUNTERS: Cell<EngineWork> = const { Cell::new(EngineWork::of_numbers([0; EngineWork::NUMBERS])) };
 }
 
-fn add(counter: &Cell<u64>, n: u64) {
-    counter.set(counter.get().wrapping_add(n));
+fn count(change: impl FnOnce(&mut EngineWork)) {
+    COUNTERS.with(|counters| {
+        let mut work = counters.get();
+        change(&mut work);
+        counters.set(work);
+    });
 }
 
 impl EngineWork {
+    /// Number of counters.
+    pub const NUMBERS: usize = 6;
+
+    /// Returns the counters in the order of the fields.
+    pub const fn numbers(self) -> [u64; EngineWork::NUMBERS] {
+        let EngineWork { pages_accessed, pages_read, read_ns, pages_prefetched, old_rows, lock_wait_ns } =
+            self;
+        [pages_accessed, pages_read, read_ns, pages_prefetched, old_rows, lock_wait_ns]
+    }
+
+    /// Returns the counters with these numbers.
+    pub const fn of_numbers(numbers: [u64; EngineWork::NUMBERS]) -> EngineWork {
+        let [pages_accessed, pages_read, read_ns, pages_prefetched, old_rows, lock_wait_ns] = numbers;
+        EngineWork { pages_accessed, pages_read, read_ns, pages_prefetched, old_rows, lock_wait_ns }
+    }
+
+    fn with(self, other: &EngineWork, each: impl Fn(u64, u64) -> u64) -> EngineWork {
+        let (own, other) = (self.numbers(), other.numbers());
+        EngineWork::of_numbers(std::array::from_fn(|n| each(own[n], other[n])))
+    }
+
     /// Returns the counters of the running stack.
     #[inline(never)]
     pub fn here() -> EngineWork {
-        COUNTERS.with(|counters| EngineWork {
-            pages_accessed: counters.pages_accessed.get(),
-            pages_read: counters.pages_read.get(),
-            read_ns: counters.read_ns.get(),
-            pages_prefetched: counters.pages_prefetched.get(),
-            old_rows: counters.old_rows.get(),
-            lock_wait_ns: counters.lock_wait_ns.get(),
-        })
+        COUNTERS.get()
     }
 
     /// Sets the counters of the stack that the thread has just entered to those that it had.
     #[inline(never)]
     pub fn resume(self) {
-        COUNTERS.with(|counters| {
-            counters.pages_accessed.set(self.pages_accessed);
-            counters.pages_read.set(self.pages_read);
-            counters.read_ns.set(self.read_ns);
-            counters.pages_prefetched.set(self.pages_prefetched);
-            counters.old_rows.set(self.old_rows);
-            counters.lock_wait_ns.set(self.lock_wait_ns);
-        });
+        COUNTERS.set(self);
     }
 
     /// Returns the work since an earlier reading.
     pub fn since(&self, before: &EngineWork) -> EngineWork {
-        EngineWork {
-            pages_accessed: self.pages_accessed.wrapping_sub(before.pages_accessed),
-            pages_read: self.pages_read.wrapping_sub(before.pages_read),
-            read_ns: self.read_ns.wrapping_sub(before.read_ns),
-            pages_prefetched: self.pages_prefetched.wrapping_sub(before.pages_prefetched),
-            old_rows: self.old_rows.wrapping_sub(before.old_rows),
-            lock_wait_ns: self.lock_wait_ns.wrapping_sub(before.lock_wait_ns),
-        }
+        self.with(before, u64::wrapping_sub)
     }
 
     /// Returns the sum of two differences.
     pub fn plus(&self, more: &EngineWork) -> EngineWork {
-        EngineWork {
-            pages_accessed: self.pages_accessed.wrapping_add(more.pages_accessed),
-            pages_read: self.pages_read.wrapping_add(more.pages_read),
-            read_ns: self.read_ns.wrapping_add(more.read_ns),
-            pages_prefetched: self.pages_prefetched.wrapping_add(more.pages_prefetched),
-            old_rows: self.old_rows.wrapping_add(more.old_rows),
-            lock_wait_ns: self.lock_wait_ns.wrapping_add(more.lock_wait_ns),
-        }
+        self.with(more, u64::wrapping_add)
     }
 
     /// Counts a page that a stack has requested.
     #[inline(never)]
     pub fn page_accessed() {
-        COUNTERS.with(|counters| add(&counters.pages_accessed, 1));
+        count(|work| work.pages_accessed = work.pages_accessed.wrapping_add(1));
     }
 
     /// Counts a page that is read from the disk.
     #[inline(never)]
     pub fn page_read() {
-        COUNTERS.with(|counters| add(&counters.pages_read, 1));
+        count(|work| work.pages_read = work.pages_read.wrapping_add(1));
     }
 
     /// Adds the time of a read, or of a wait for one, that began at `start`.
     #[inline(never)]
     pub fn read_since(start: Instant) {
-        COUNTERS.with(|counters| add(&counters.read_ns, start.elapsed().as_nanos() as u64));
+        count(|work| work.read_ns = work.read_ns.wrapping_add(start.elapsed().as_nanos() as u64));
     }
 
     /// Counts a page that is requested in advance.
     #[inline(never)]
     pub fn page_prefetched() {
-        COUNTERS.with(|counters| add(&counters.pages_prefetched, 1));
+        count(|work| work.pages_prefetched = work.pages_prefetched.wrapping_add(1));
     }
 
     /// Counts a row of which an older version was needed.
     #[inline(never)]
     pub fn old_row() {
-        COUNTERS.with(|counters| add(&counters.old_rows, 1));
+        count(|work| work.old_rows = work.old_rows.wrapping_add(1));
     }
 
     /// Counts a wait for a lock.
     #[inline(never)]
     pub fn lock_waited(ns: u64) {
-        COUNTERS.with(|counters| add(&counters.lock_wait_ns, ns));
+        count(|work| work.lock_wait_ns = work.lock_wait_ns.wrapping_add(ns));
     }
 }
 

@@ -48,7 +48,7 @@ pub use file_writer::{BinlogFileWriter, BinlogFileWriterOptions, BinlogWriterSta
 pub use files::{BinlogFiles, FileSize, OpenOptions, Recovered, Tail, VerifyScope};
 pub use gtid_deletion::{DomainDeletion, check_deletion};
 pub use gtid_state::{GtidState, SEQ_NO_MAX};
-pub use name::BinlogName;
+pub use name::{BinlogName, is_file_number};
 pub use pins::{ClosedPins, Pin, Pins};
 pub use reader::{EventReader, RawEvent};
 pub use scan::verify_file;

@@ -57,9 +57,13 @@ impl BinlogName {
     pub fn number(&self, name: &str) -> Option<u32> {
         let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
         let digits = name.strip_prefix(&self.base)?.strip_prefix('.')?;
-        let all_digits = digits.bytes().all(|b| b.is_ascii_digit());
-        (digits.len() >= 6 && all_digits).then(|| digits.parse().ok()).flatten().filter(|&n| n > 0)
+        is_file_number(digits).then(|| digits.parse().ok()).flatten().filter(|&n| n > 0)
     }
+}
+
+/// Returns whether the end of a name is the number of a file of a binary log or relay log.
+pub fn is_file_number(digits: &str) -> bool {
+    digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]

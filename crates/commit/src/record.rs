@@ -373,9 +373,7 @@ impl Checkpoint {
         }
         Ok(checkpoint)
     }
-}
 
-impl Checkpoint {
     /// Returns whether the binlog bytes of a record belong to files of another name.
     pub fn is_of_other_binlog(&self, lsn: Lsn) -> bool {
         let others = self.restored.iter().flat_map(|restored| &restored.other_binlogs);

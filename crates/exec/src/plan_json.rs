@@ -1,5 +1,7 @@
 //! JSON in the format of EXPLAIN: ordered members, lists of texts on one line.
 
+use cohort_optimize::json_text::{real_text, write_text, write_texts};
+
 /// A JSON value with ordered members.
 pub(super) enum Json {
     Text(String),
@@ -25,14 +27,7 @@ impl Json {
             Json::Real(number) => out.push_str(&real_text(*number)),
             Json::True => out.push_str("true"),
             Json::Null => out.push_str("null"),
-            Json::Texts(texts) => {
-                out.push('[');
-                for (n, text) in texts.iter().enumerate() {
-                    out.push_str(if n == 0 { "" } else { ", " });
-                    write_text(text, out);
-                }
-                out.push(']');
-            }
+            Json::Texts(texts) => write_texts(texts, out),
             Json::List(items) => {
                 out.push_str("[\n");
                 for (n, item) in items.iter().enumerate() {
@@ -59,42 +54,5 @@ impl Json {
                 out.push('}');
             }
         }
-    }
-}
-
-fn write_text(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-}
-
-/// Formats a number like MariaDB's plans.
-fn real_text(number: f64) -> String {
-    const PLACES: usize = 11;
-    let whole = format!("{number:.0}");
-    let text = format!("{number:.*}", PLACES.saturating_sub(whole.len() + 1));
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_eleven_places() {
-        let texts = [0.0, 100.0, 93.333_333_333_3, 18.0 / 19.0, 0.129_959_124, 123_456_789.25, 1e13];
-        let expected =
-            ["0", "100", "93.33333333", "0.947368421", "0.129959124", "123456789.2", "10000000000000"];
-        assert_eq!(texts.map(real_text), expected);
     }
 }

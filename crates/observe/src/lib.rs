@@ -2,6 +2,7 @@
 //! for sessions and accounts. [`History`] keeps figures of the last day. [`Published`] shows other threads
 //! what a session does. [`RoutineLines`] counts the lines of stored programs.
 
+mod damaged;
 mod directory;
 mod events;
 mod history;

@@ -20,12 +20,13 @@
 //! - Rows of kinds that this version does not know are left out.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use cohort_base::{Reader, Truncated, Write};
 use cohort_vfs::{Fs, OpenMode};
 
+use crate::damaged::{set_aside, with_suffix};
 use crate::directory::{Sample, StatementKey};
 use crate::latencies::Latencies;
 use crate::measured::Measured;
@@ -79,11 +80,7 @@ impl Statements {
             }
             Err(why) => why,
         };
-        let damaged = with_suffix(path, ".damaged");
-        let moved = match fs.rename(path, &damaged) {
-            Ok(()) => format!("it was renamed to '{}'", damaged.display()),
-            Err(error) => format!("it cannot be renamed: {error}"),
-        };
+        let moved = set_aside(fs, path);
         Some(format!("The statistics of statements '{}' are incomplete: {why}; {moved}", path.display()))
     }
 
@@ -124,12 +121,6 @@ fn header() -> Vec<u8> {
     header.put_u32(Measured::COUNT as u32);
     header.put_u32(crc32c::crc32c(&header));
     header
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 fn read(fs: &dyn Fs, path: &Path) -> io::Result<Vec<u8>> {

@@ -17,6 +17,7 @@
 //! | `estimate` | cost model and cardinality estimates |
 //! | `sound` | invariants of plans |
 //! | `trace` | the decisions as text, for OPTIMIZER_TRACE |
+//! | `json_text` | strings and numbers of JSON in plans and traces |
 //! | `visit` | walks over query blocks |
 
 mod access;
@@ -27,6 +28,7 @@ mod estimate;
 mod group;
 mod join;
 mod join_trace;
+pub mod json_text;
 mod lateral;
 mod lower;
 mod merge;

@@ -7,13 +7,13 @@
 //! # Bounds
 //! The text has at most `bytes_max` bytes; what would follow is counted and dropped.
 
-use std::fmt::Write;
 use std::ops::Bound;
 use std::sync::{Mutex, PoisonError};
 
 use cohort_catalog::{ROWS, Table};
 use cohort_expr::Expr;
 
+use crate::json_text::{real_text, write_text, write_texts};
 use crate::physical::{Access, Choice, Span, Spans};
 
 /// Maximum number of ranges that a trace lists of one access.
@@ -85,7 +85,7 @@ impl State {
         }
         if let Some(name) = name {
             let mut quoted = String::new();
-            quote(name, &mut quoted);
+            write_text(name, &mut quoted);
             self.put(&quoted);
             self.put(": ");
         }
@@ -121,34 +121,6 @@ impl State {
         if level.is_wrapped {
             self.close_wrap();
         }
-    }
-}
-
-/// Appends a JSON string.
-fn quote(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => _ = write!(out, "\\u{:04x}", u32::from(c)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-}
-
-/// Returns a number with at most eleven significant digits.
-fn real_text(number: f64) -> String {
-    const DIGITS: usize = 10;
-    if !number.is_finite() {
-        return "null".to_owned();
-    }
-    let whole = format!("{number:.0}").len();
-    let text = format!("{number:.*}", DIGITS.saturating_sub(whole));
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
     }
 }
 
@@ -199,13 +171,14 @@ impl OptimizerTrace {
     /// Adds a text.
     pub fn text(&self, name: &str, text: &str) {
         let mut quoted = String::new();
-        quote(text, &mut quoted);
+        write_text(text, &mut quoted);
         self.with(|state| state.value(Some(name), &quoted));
     }
 
     /// Adds a number.
     pub fn number(&self, name: &str, number: f64) {
-        self.with(|state| state.value(Some(name), &real_text(number)));
+        let text = if number.is_finite() { real_text(number) } else { "null".to_owned() };
+        self.with(|state| state.value(Some(name), &text));
     }
 
     /// Adds true or false.
@@ -215,12 +188,8 @@ impl OptimizerTrace {
 
     /// Adds a list of texts on one line.
     pub fn texts<T: AsRef<str>>(&self, name: &str, texts: impl IntoIterator<Item = T>) {
-        let mut line = String::from("[");
-        for (n, text) in texts.into_iter().enumerate() {
-            line.push_str(if n == 0 { "" } else { ", " });
-            quote(text.as_ref(), &mut line);
-        }
-        line.push(']');
+        let mut line = String::new();
+        write_texts(texts, &mut line);
         self.with(|state| state.value(Some(name), &line));
     }
 

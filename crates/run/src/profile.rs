@@ -90,12 +90,7 @@ pub struct NodeCounters {
     rows: AtomicU64,
     nanos: AtomicU64,
     spills: AtomicU64,
-    pages_accessed: AtomicU64,
-    pages_read: AtomicU64,
-    read_ns: AtomicU64,
-    pages_prefetched: AtomicU64,
-    old_rows: AtomicU64,
-    lock_wait_ns: AtomicU64,
+    engine: [AtomicU64; EngineWork::NUMBERS],
 }
 
 #[inline]
@@ -114,13 +109,7 @@ impl NodeCounters {
     /// Adds time and work of engines.
     pub fn spend(&self, spent: &Spent) {
         raise(&self.nanos, spent.nanos);
-        let engine = &spent.engine;
-        raise(&self.pages_accessed, engine.pages_accessed);
-        raise(&self.pages_read, engine.pages_read);
-        raise(&self.read_ns, engine.read_ns);
-        raise(&self.pages_prefetched, engine.pages_prefetched);
-        raise(&self.old_rows, engine.old_rows);
-        raise(&self.lock_wait_ns, engine.lock_wait_ns);
+        self.engine.iter().zip(spent.engine.numbers()).for_each(|(sum, by)| raise(sum, by));
     }
 
     /// Adds loops, rows read and rows returned.
@@ -135,15 +124,8 @@ impl NodeCounters {
         let [loops, read, rows, nanos, spills] =
             [&self.loops, &self.read, &self.rows, &self.nanos, &self.spills]
                 .map(|sum| sum.load(Ordering::Relaxed));
-        let engine = EngineWork {
-            pages_accessed: self.pages_accessed.load(Ordering::Relaxed),
-            pages_read: self.pages_read.load(Ordering::Relaxed),
-            read_ns: self.read_ns.load(Ordering::Relaxed),
-            pages_prefetched: self.pages_prefetched.load(Ordering::Relaxed),
-            old_rows: self.old_rows.load(Ordering::Relaxed),
-            lock_wait_ns: self.lock_wait_ns.load(Ordering::Relaxed),
-        };
-        NodeProfile { loops, read, rows, nanos, spills, engine }
+        let engine = self.engine.each_ref().map(|sum| sum.load(Ordering::Relaxed));
+        NodeProfile { loops, read, rows, nanos, spills, engine: EngineWork::of_numbers(engine) }
     }
 }
 

@@ -16,7 +16,6 @@
 //! `separate_recovery.rs`. The name of the binlog is not in the log, but the heads of its files have it. If
 //! the server changed it, or turned the binlog on, the state at the end has the binlog of that name alone.
 //!
-//!
 //! # On failure
 //! Before the last step the log ends at the cut of the backup, but its segments and the spill directory have
 //! been written to: the backup has to be restored again.

@@ -13,7 +13,7 @@ use cohort_plan::meta::expression_meta;
 use cohort_program::{BodyStatement, Bound, Part, RowsFor};
 use cohort_protocol::{ColumnMeta, NullSink, ResultSink};
 use cohort_session::{Job, access};
-use cohort_sql::ast::{CheckedKind, CreateTable, ObjectName, Statement};
+use cohort_sql::ast::{CheckedKind, ObjectName, Statement};
 use cohort_types::{Collation, ColumnType, ErrorCode, RoutineKind, SqlError, SqlResult, TypeKind, Value};
 
 use super::cache::Compiled;
@@ -166,10 +166,7 @@ impl Session {
 /// Returns the name of the table that a statement creates, in lower case.
 fn created(statement: &Statement) -> Option<String> {
     match statement {
-        Statement::CreateTable(create) => {
-            let CreateTable { name, .. } = &**create;
-            Some(name.name.to_lowercase())
-        }
+        Statement::CreateTable(create) => Some(create.name.name.to_lowercase()),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use cohort_binlog::is_file_number;
 use cohort_session::{StatementContext, VirtualColumn};
 use cohort_types::Value;
 use cohort_vfs::{FileIo, IoSum};
@@ -28,9 +29,7 @@ pub(super) const EVENTS: [&str; 7] = [DATA, LOG, BINLOG, BINLOG_INDEX, RELAY_LOG
 fn event_of(path: &Path) -> &'static str {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let dir = path.parent().and_then(Path::file_name).map(|dir| dir.to_string_lossy()).unwrap_or_default();
-    let is_numbered = name
-        .rsplit_once('.')
-        .is_some_and(|(_, number)| number.len() >= 6 && number.bytes().all(|digit| digit.is_ascii_digit()));
+    let is_numbered = name.rsplit_once('.').is_some_and(|(_, number)| is_file_number(number));
     let is_relayed = name.contains("relay");
     match (&*name, &*dir) {
         (_, "innodb") if !name.starts_with("log.") => DATA,

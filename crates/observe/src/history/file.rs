@@ -27,6 +27,7 @@ use cohort_vfs::{File, OpenMode, SharedFile, SharedFs};
 use super::rings::History;
 use super::slot::{Schema, SchemaNames, Slot};
 use super::tiers::TIERS;
+use crate::damaged::set_aside;
 
 const MAGIC: &[u8; 8] = b"COHHIST\n";
 const VERSION: u32 = 1;
@@ -63,13 +64,7 @@ impl HistoryFile {
                 false
             }
             Err(why) => {
-                let mut damaged = own.path.clone().into_os_string();
-                damaged.push(".damaged");
-                let damaged = PathBuf::from(damaged);
-                let moved = match own.fs.rename(&own.path, &damaged) {
-                    Ok(()) => format!("it was renamed to '{}'", damaged.display()),
-                    Err(error) => format!("it cannot be renamed: {error}"),
-                };
+                let moved = set_aside(&*own.fs, path);
                 warning =
                     Some(format!("The history of figures '{}' is not used: {why}; {moved}", path.display()));
                 false
