@@ -403,7 +403,6 @@ impl Pool {
                 return Ok(Found::Read(frame));
             }
             Err(error) => {
-                // The frame stays latched meanwhile: otherwise eviction could select the empty frame.
                 self.loaded(id, &loading, false);
                 return Err(error);
             }
@@ -449,6 +448,13 @@ impl Pool {
 
     /// Completes the read of a page. If it failed, the frame is removed from the table.
     fn loaded(&self, id: PageId, loading: &Arc<Loading>, is_there: bool) {
+        self.settle(id, loading, is_there);
+        loading.finish(is_there);
+    }
+
+    /// Notes in the table that the read of a page has ended. The caller holds the frame: otherwise eviction
+    /// could select it before.
+    fn settle(&self, id: PageId, loading: &Arc<Loading>, is_there: bool) {
         let mut shard = self.shard(id).lock();
         // Otherwise the page was discarded meanwhile.
         if shard.loading.get(&id).is_some_and(|of| Arc::ptr_eq(of, loading)) {
@@ -458,8 +464,6 @@ impl Pool {
             }
         }
         shard.check_invariants();
-        drop(shard);
-        loading.finish(is_there);
     }
 
     /// Passes a request to the reader threads.
@@ -494,14 +498,10 @@ impl Pool {
         let page = self.store.read_page(index, id).ok();
         let is_there = page.is_some();
         frame.page = page;
-        match is_there {
-            true => {
-                drop(frame);
-                self.loaded(id, &loading, true);
-            }
-            // The frame stays latched meanwhile: otherwise eviction could select the empty frame.
-            false => self.loaded(id, &loading, false),
-        }
+        self.settle(id, &loading, is_there);
+        // Waiters need the latch.
+        drop(frame);
+        loading.finish(is_there);
         self.evict_some();
     }
 
