@@ -43,9 +43,8 @@ impl Parameter {
     /// Returns error 4078 for a row as the argument of a scalar parameter.
     pub fn refuse_row(&self) -> SqlResult<()> {
         let Some(declared) = &self.declared else { return Ok(()) };
-        let text = column_type(declared, "", Collation::UTF8MB4_GENERAL_CI)?.sql_text();
-        let word = text.split(['(', ' ']).next().unwrap_or_default();
-        Err(SqlError::row_in_assignment(word, &self.name))
+        let ty = column_type(declared, "", Collation::UTF8MB4_GENERAL_CI)?;
+        Err(SqlError::row_in_assignment(ty.type_name(), &self.name))
     }
 }
 

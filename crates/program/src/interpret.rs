@@ -577,7 +577,7 @@ impl<'b, 'h> Machine<'b, 'h> {
                 (scalar, &bound.places[places.start as usize].ty)
             {
                 let name = &bound.places[places.start as usize].name;
-                return Err(SqlError::row_in_assignment(&type_word(ty), name));
+                return Err(SqlError::row_in_assignment(ty.type_name(), name));
             }
             let is_stored = matches!(bound.places[places.start as usize].ty, PlaceType::Column(_));
             return match self.evaluate(id, is_stored) {
@@ -778,10 +778,4 @@ fn store_context<'c>(env: &'c SessionEnv, mode: SqlMode, name: &'c str, row: u64
         zone: &env.time_zone,
         now_micros: env.now_micros,
     }
-}
-
-/// Returns the first word of a type, for messages.
-fn type_word(ty: &ColumnType) -> String {
-    let text = ty.sql_text();
-    text.split(['(', ' ']).next().unwrap_or_default().to_owned()
 }
